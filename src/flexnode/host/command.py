@@ -43,7 +43,7 @@ class Completed:
 
 
 def run(command: Command) -> Completed:
-    """Run `command` to its end; a missing program, a time-out or an unexpected exit code is a CommandError."""
+    """Run `command` to its end; anything but a clean end is a CommandError."""
     program = command.argv[0]
     env = {**os.environ, "LC_ALL": "C.UTF-8", "LANGUAGE": "", **command.env}
     try:
