@@ -64,7 +64,7 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a lab was asked to be; `lab.json` in its folder. What it is right now is observed, never stored."""
+    """What a lab was asked to be: `lab.json` in its folder. What it is now is observed, never stored."""
 
     name: str
     kubernetes: str

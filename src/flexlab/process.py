@@ -1,8 +1,8 @@
 """The laboratory's processes: started with a mark, found by it, ended by it.
 
-Every process of a lab carries `FLEXLAB_LAB=<folder of the lab>` in its environment, and a daemon its name besides.
-The kernel hands that mark to children, so nothing that a lab ever started can be lost: not by a killed `flexlab up`,
-not by a stale pid file (there are none).
+Every process of a lab carries `FLEXLAB_LAB=<folder of the lab>` in its environment, and a daemon its name
+besides. The kernel hands that mark to children, so nothing that a lab ever started can be lost: not by a killed
+`flexlab up`, not by a stale pid file (there are none).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAME_MARK = "FLEXLAB_PROCESS"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """Where a command runs: which lab it belongs to, and in whose network namespace (None: the machine's own)."""
+    """Where a command runs: for which lab, and in whose network namespace (None: the machine's own)."""
 
     lab: Path
     netns_of: int | None = None
@@ -85,7 +85,7 @@ class Service:
 
 
 def start(place: Place, service: Service) -> Daemon:
-    """Start a daemon that outlives this process. The caller waits for its readiness, whatever that means for it."""
+    """Start a daemon that outlives this process. The caller waits until it is ready, whatever that means."""
     service.log.parent.mkdir(parents=True, exist_ok=True)
     with service.log.open("ab") as log:
         try:

@@ -18,7 +18,7 @@ class Silent:
     """Progress that nobody watches."""
 
     @contextmanager
-    def step(self, title: str) -> Iterator[None]:  # noqa: ARG002
+    def step(self, title: str) -> Iterator[None]:
         yield
 
     def note(self, text: str) -> None:

@@ -41,7 +41,7 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Artifact:
-    """One file of one component, version and architecture. `sha256` is 64 lower-case hex digits, always known."""
+    """One file of one component, version and architecture. `sha256`: 64 lower-case hex digits, always known."""
 
     component: str
     version: str
