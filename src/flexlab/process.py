@@ -1,8 +1,8 @@
 """The laboratory's processes: started with a mark, found by it, ended by it.
 
 Every process of a lab carries `FLEXLAB_LAB=<folder of the lab>` in its environment, and a daemon its name
-besides. The kernel hands that mark to children, so nothing that a lab ever started can be lost: not by a killed
-`flexlab up`, not by a stale pid file (there are none).
+besides. The kernel hands that mark to children, so nothing that a lab ever started can be lost: not by a
+killed `flexlab up`, not by a stale pid file (there are none).
 """
 
 from __future__ import annotations

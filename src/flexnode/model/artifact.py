@@ -41,7 +41,7 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Artifact:
-    """One file of one component, version and architecture. `sha256`: 64 lower-case hex digits, always known."""
+    """A file of one component, version and architecture. `sha256`: 64 lower-case hex digits, never absent."""
 
     component: str
     version: str
