@@ -1,6 +1,6 @@
 """The network namespace of a lab: made by one process, gone when the lab's last process is gone.
 
-No named namespace and no mount is made: a killed `flexlab up` leaves nothing that the kernel does not collect.
+No named namespace and no mount is made: a killed `flexlab up` leaves nothing the kernel does not collect.
 """
 
 from __future__ import annotations
