@@ -5,7 +5,8 @@
             progress.note("12 MiB/s")
 
 On a terminal every running step has a line with its elapsed time, and leaves `✓ fetch kubelet  12.3 s`
-behind. In a pipe or a journal each step writes `start` and `done`, and while it runs a sign of life every 20 seconds.
+behind. In a pipe or a journal each step writes `start` and `done`, and while it runs a sign of life every 20
+seconds.
 """
 
 from __future__ import annotations
