@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Pin one version of one component: write `sources/<component>/<version>/` with go.mod and go.sum.
+
+    scripts/pin_source.py kubernetes 1.34.4
+
+Run from the project's virtual environment. The result builds without asking anybody for versions again: the Go
+command checks each module against go.sum.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from flexlab.parts.recipes import RECIPES, Recipe
+
+SOURCES = Path(__file__).resolve().parents[1] / "sources"
+
+
+def go(*arguments: str, cwd: Path) -> str:
+    environment = {**os.environ, "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    return subprocess.run(
+        ("go", *arguments), cwd=cwd, env=environment, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def find_replacement(module: str, version: str, target: dict[str, str]) -> str | None:
+    """What the replaced module becomes outside its own repository; None: what is required is already right."""
+    if "Version" in target:
+        return f"{target['Path']}@{target['Version']}"
+    if module.startswith("k8s.io/"):  # a staging folder, published under v0 with the same minor and patch
+        return f"{module}@v0.{version.split('.', 1)[1]}"
+    return None
+
+
+def edits(recipe: Recipe, version: str, upstream: dict[str, Any]) -> list[str]:
+    """What our go.mod takes over from upstream's: a dependency's own replacements and defaults do not count."""
+    words = [f"-go={upstream['Go']}", f"-require={recipe.module}@v{version}"]
+    words += [f"-tool={package}" for package in recipe.packages]
+    words += [f"-godebug={item['Key']}={item['Value']}" for item in upstream.get("Godebug") or ()]
+    words += [f"-exclude={item['Path']}@{item['Version']}" for item in upstream.get("Exclude") or ()]
+    for item in upstream.get("Replace") or ():
+        replacement = find_replacement(item["Old"]["Path"], version, item["New"])
+        if replacement:
+            words.append(f"-replace={item['Old']['Path']}={replacement}")
+    return words
+
+
+def pin(recipe: Recipe, version: str) -> Path:
+    folder = SOURCES / recipe.component / version
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "go.mod").write_text(f"module flexlab.invalid/sources/{recipe.component}\n")
+    if recipe.main:
+        (folder / "main.go").write_text(recipe.main)
+    downloaded = json.loads(go("mod", "download", "-json", f"{recipe.module}@v{version}", cwd=folder))
+    upstream = json.loads(go("mod", "edit", "-json", downloaded["GoMod"], cwd=folder))
+    go("mod", "edit", *edits(recipe, version, upstream), cwd=folder)
+    go("mod", "tidy", cwd=folder)
+    return folder
+
+
+def main() -> None:
+    if len(sys.argv) != 3 or sys.argv[1] not in RECIPES:
+        sys.exit(f"usage: {sys.argv[0]} {{{','.join(RECIPES)}}} VERSION")
+    print(pin(RECIPES[sys.argv[1]], sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()

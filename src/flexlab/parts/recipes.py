@@ -1,0 +1,157 @@
+"""How each component is built from its source: which module, which packages, which flags.
+
+A recipe says nothing about versions: those are the folders `sources/<component>/<version>/`, each a Go module of its
+own with every dependency pinned by digest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Layout(StrEnum):
+    """How the component's files are handed out."""
+
+    FILES = "files"  # each binary by itself
+    ARCHIVE = "archive"  # one tar.gz, laid out like its vendor's
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recipe:
+    """How one component is built. `{version}`, `{major}` and `{minor}` in `variables` are filled in."""
+
+    component: str
+    module: str
+    packages: tuple[str, ...]  # import paths of programs; the last path element names the binary
+    variables: tuple[tuple[str, str], ...] = ()  # string variables that the linker sets
+    tags: tuple[str, ...] = ()
+    cgo: bool = False  # true: linked statically with the machine's C compiler
+    main: str = ""  # a program of our own, where the module publishes a library only
+    names: tuple[tuple[str, str], ...] = ()  # binary -> another name
+    layout: Layout = Layout.FILES
+    prefix: str = ""  # the folder inside the archive
+    c_programs: tuple[tuple[str, str], ...] = ()  # binary -> C source inside the module, built with gcc
+    default: bool = True  # part of what a lab needs
+
+    def binary_name(self, package: str) -> str:
+        name = self.component if package == "." else package.rsplit("/", 1)[-1]
+        return dict(self.names).get(name, name)
+
+    @property
+    def binaries(self) -> tuple[str, ...]:
+        """The names of everything this recipe makes."""
+        programs = self.packages or (".",)
+        return (*map(self.binary_name, programs), *(name for name, _ in self.c_programs))
+
+    def linker_flags(self, version: str) -> str:
+        major, minor, *_ = version.split(".")
+        words = ["-s", "-w"]
+        for name, value in self.variables:
+            words += ["-X", f"{name}={value.format(version=version, major=major, minor=minor)}"]
+        if self.cgo:
+            words += ["-extldflags", "-static"]
+        return " ".join(words)
+
+
+_CNI = "github.com/containernetworking/plugins"
+_CONTAINERD = "github.com/containerd/containerd/v2"
+_DISTRIBUTION = "github.com/distribution/distribution/v3"
+_KUBERNETES = "k8s.io/kubernetes"
+_VERSION_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+
+ETCD_MAIN = """\
+// Command etcd is etcd itself: its module publishes the server as a library, and this is all that is missing.
+package main
+
+import (
+	"os"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+)
+
+func main() {
+	etcdmain.Main(os.Args)
+}
+"""
+
+RECIPES: dict[str, Recipe] = {
+    recipe.component: recipe
+    for recipe in (
+        Recipe(
+            component="kubernetes",
+            module=_KUBERNETES,
+            packages=tuple(
+                f"{_KUBERNETES}/cmd/{name}"
+                for name in (
+                    "kubelet",
+                    "kube-apiserver",
+                    "kube-controller-manager",
+                    "kube-scheduler",
+                    "kube-proxy",
+                    "kubectl",
+                    "kubeadm",
+                )
+            ),
+            variables=tuple(
+                (f"{package}.{name}", value)
+                for package in _VERSION_PACKAGES
+                for name, value in (
+                    ("gitVersion", "v{version}"),
+                    ("gitMajor", "{major}"),
+                    ("gitMinor", "{minor}"),
+                    ("gitTreeState", "archive"),
+                )
+            ),
+            c_programs=(("pause", "build/pause/linux/pause.c"),),
+        ),
+        Recipe(
+            component="containerd",
+            module=_CONTAINERD,
+            packages=tuple(
+                f"{_CONTAINERD}/cmd/{name}" for name in ("containerd", "ctr", "containerd-shim-runc-v2")
+            ),
+            variables=((f"{_CONTAINERD}/version.Version", "v{version}"),),
+            tags=("no_btrfs", "no_devmapper", "no_zfs"),
+            layout=Layout.ARCHIVE,
+            prefix="bin/",
+        ),
+        # Without the seccomp tag a node goes Ready and not one pod sandbox starts on it.
+        Recipe(
+            component="runc",
+            module="github.com/opencontainers/runc",
+            packages=("github.com/opencontainers/runc",),
+            tags=("seccomp", "netgo", "osusergo"),
+            cgo=True,
+        ),
+        Recipe(
+            component="cni-plugins",
+            module=_CNI,
+            packages=tuple(
+                f"{_CNI}/plugins/{path}"
+                for path in (
+                    *(f"ipam/{name}" for name in ("dhcp", "host-local", "static")),
+                    *(f"main/{name}" for name in ("bridge", "dummy", "host-device", "ipvlan", "loopback")),
+                    *(f"main/{name}" for name in ("macvlan", "ptp", "tap", "vlan")),
+                    *(f"meta/{name}" for name in ("bandwidth", "firewall", "portmap", "sbr", "tuning", "vrf")),
+                )
+            ),
+            variables=((f"{_CNI}/pkg/utils/buildversion.BuildVersion", "v{version}"),),
+            layout=Layout.ARCHIVE,
+            prefix="./",
+        ),
+        Recipe(component="etcd", module="go.etcd.io/etcd/server/v3", packages=(), main=ETCD_MAIN),
+        Recipe(
+            component="distribution",
+            module=_DISTRIBUTION,
+            packages=(f"{_DISTRIBUTION}/cmd/registry",),
+            variables=((f"{_DISTRIBUTION}/version.version", "v{version}"),),
+        ),
+        Recipe(
+            component="coredns",
+            module="github.com/coredns/coredns",
+            packages=("github.com/coredns/coredns",),
+            default=False,
+        ),
+    )
+}
