@@ -59,7 +59,7 @@ def node_hosts() -> set[str]:
 
 
 def archive_hosts() -> set[str]:
-    """The archives that apt is set to, and those that mmdebstrap (where it is installed) would use by itself."""
+    """The archives that apt is set to, and those that mmdebstrap, where there is one, would use by itself."""
     text = ask("apt-get", "indextargets", "--format", "$(SITE)")
     if program := which("mmdebstrap"):
         text += "\n".join(
@@ -82,8 +82,11 @@ def host_pattern(hosts: set[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w.-])(?:{names})(?![\w-])", re.IGNORECASE)
 
 
-def path_pattern(*folders: Path) -> re.Pattern[str]:
-    """A path below one of `folders`, or a scratch file of somebody's session."""
-    names = "|".join(re.escape(str(folder)) for folder in sorted(folders) if folder != Path("/"))
+def path_pattern(checkout: Path, home: Path) -> re.Pattern[str]:
+    """A path in the checkout, of something that lies in this home, or of a scratch file of somebody's session."""
+    # Every root and every user has these; a product that speaks of machines may name them.
+    usual = {".ssh", ".bashrc", ".profile"}
+    here = [checkout, *(entry for entry in home.iterdir() if entry.name not in usual)]
+    names = "|".join(re.escape(str(path)) for path in sorted(here))
     # Not after a word or a brace: `{root}/home` and `usr/root` are not this machine's.
     return re.compile(rf"(?<![\w.}})-])(?:(?:{names})(?![\w-])|/tmp/\w)")

@@ -55,8 +55,7 @@ def test_no_package_registry_is_named(registry: str) -> None:
 
 
 def test_no_path_of_this_machine_is_named() -> None:
-    folders = {REPOSITORY, Path.home()}
-    pattern = path_pattern(*folders)
+    pattern = path_pattern(REPOSITORY, Path.home())
     found = find(pattern, files())
     assert not found, "\n".join(["", *found])
     assert find(pattern, {"sample": f"cd {REPOSITORY}/src"})
