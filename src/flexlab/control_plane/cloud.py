@@ -44,11 +44,14 @@ def find_flaw(request: dict[str, Any], nodes: dict[str, set[str]]) -> str | None
         return f"{user} is not in group system:nodes"
     if not set(spec["usages"]) <= USAGES or "server auth" not in spec["usages"]:
         return f"usages {sorted(spec['usages'])}"
-    csr = x509.load_pem_x509_csr(base64.b64decode(spec["request"]))
+    try:
+        csr = x509.load_pem_x509_csr(base64.b64decode(spec["request"]))
+        names = csr.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound) as error:
+        return f"the request cannot be read: {error}"
     subject = [attribute.value for attribute in csr.subject]
     if sorted(str(value) for value in subject) != sorted([user, "system:nodes"]):
         return f"subject {csr.subject.rfc4514_string()} is not the requester {user}"
-    names = csr.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     wanted = {str(value) for value in names.get_values_for_type(x509.IPAddress)}
     wanted |= set(names.get_values_for_type(x509.DNSName))
     foreign = wanted - nodes[node]

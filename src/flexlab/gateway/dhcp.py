@@ -28,7 +28,7 @@ def answer(packet: bytes, zone: Zone) -> bytes | None:
     if len(packet) < 241 or packet[0] != 1 or packet[236:240] != COOKIE:
         return None
     options = parse_options(packet[240:])
-    kind = options.get(53, b"\0")[0]
+    kind = (options.get(53) or b"\0")[0]
     node = zone.find_node(mac=packet[28:34].hex(":"))
     if node is None or kind not in {Kind.DISCOVER, Kind.REQUEST}:
         return None
