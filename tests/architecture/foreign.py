@@ -83,7 +83,7 @@ def host_pattern(hosts: set[str]) -> re.Pattern[str]:
 
 
 def path_pattern(checkout: Path, home: Path) -> re.Pattern[str]:
-    """A path in the checkout, of something that lies in this home, or of a scratch file of somebody's session."""
+    """A path in the checkout, of something in this home, or of a scratch file of somebody's session."""
     # Every root and every user has these; a product that speaks of machines may name them.
     usual = {".ssh", ".bashrc", ".profile"}
     here = [checkout, *(entry for entry in home.iterdir() if entry.name not in usual)]

@@ -1,0 +1,48 @@
+"""What holds for all tests: which ones need machines, and that none of those is left out quietly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+RAN = pytest.StashKey[dict[str, tuple[str, float]]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--no-vm-skips",
+        action="store_true",
+        help="fail when a test marked `vm` was skipped, or when none was there to run",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[RAN] = {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if item.get_closest_marker("vm"):
+        outcome, seconds = item.config.stash[RAN].get(item.nodeid, ("passed", 0.0))
+        if report.outcome != "passed":
+            outcome = report.outcome
+        item.config.stash[RAN][item.nodeid] = (outcome, seconds + report.duration)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if not config.stash[RAN]:
+        return
+    terminalreporter.section("tests on machines")
+    for name, (outcome, seconds) in config.stash[RAN].items():
+        terminalreporter.write_line(f"{outcome:<8}{seconds:>8.1f} s  {name}")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not session.config.getoption("--no-vm-skips"):
+        return
+    outcomes = [outcome for outcome, _ in session.config.stash[RAN].values()]
+    if not outcomes or "skipped" in outcomes:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

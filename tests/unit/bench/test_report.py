@@ -1,0 +1,42 @@
+"""Figures that people compare from run to run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flexlab.bench.report import Measurement, render_json, render_table, save_json
+
+READY = Measurement(name="ready", value=21.5, unit="s", compared_with="static units", reference=20.0)
+MEMORY = Measurement(name="memory", value=41.25, unit="MiB")
+
+
+def test_the_table_puts_each_figure_beside_its_reference() -> None:
+    assert render_table([READY, MEMORY]).splitlines() == [
+        "what        value  compared with  value  ratio",
+        "ready      21.5 s  static units    20 s   1.07",
+        "memory  41.25 MiB",
+    ]
+
+
+def test_the_file_holds_every_figure_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "build" / "bench.json"
+    save_json([READY, MEMORY], path)
+    assert json.loads(path.read_text()) == {
+        "ready": {
+            "value": 21.5,
+            "unit": "s",
+            "compared_with": "static units",
+            "reference": 20.0,
+            "ratio": 1.075,
+        },
+        "memory": {"value": 41.25, "unit": "MiB", "compared_with": None, "reference": None, "ratio": None},
+    }
+    assert [entry.name for entry in path.parent.iterdir()] == ["bench.json"]
+
+
+def test_a_figure_never_hides_another_of_the_same_name() -> None:
+    with pytest.raises(ValueError, match="ready"):
+        render_json([READY, READY])
