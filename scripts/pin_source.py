@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Pin one version of one component: write `sources/<component>/<version>/` with go.mod and go.sum.
 
-    scripts/pin_source.py kubernetes 1.34.4
+    scripts/pin_source.py COMPONENT VERSION
 
-Run from the project's virtual environment. The result builds without asking anybody for versions again: the Go
-command checks each module against go.sum.
+Run from the project's virtual environment. The result builds without asking anybody for versions again:
+the Go command checks each module against go.sum.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def go(*arguments: str, cwd: Path) -> str:
 
 
 def find_replacement(module: str, version: str, target: dict[str, str]) -> str | None:
-    """What the replaced module becomes outside its own repository; None: what is required is already right."""
+    """What the replaced module is outside its own repository; None: what is required is right already."""
     if "Version" in target:
         return f"{target['Path']}@{target['Version']}"
     if module.startswith("k8s.io/"):  # a staging folder, published under v0 with the same minor and patch
@@ -38,7 +38,7 @@ def find_replacement(module: str, version: str, target: dict[str, str]) -> str |
 
 
 def edits(recipe: Recipe, version: str, upstream: dict[str, Any]) -> list[str]:
-    """What our go.mod takes over from upstream's: a dependency's own replacements and defaults do not count."""
+    """What our go.mod takes over from upstream's, whose own replacements and defaults do not reach us."""
     words = [f"-go={upstream['Go']}", f"-require={recipe.module}@v{version}"]
     words += [f"-tool={package}" for package in recipe.packages]
     words += [f"-godebug={item['Key']}={item['Value']}" for item in upstream.get("Godebug") or ()]

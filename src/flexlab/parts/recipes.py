@@ -1,7 +1,7 @@
 """How each component is built from its source: which module, which packages, which flags.
 
-A recipe says nothing about versions: those are the folders `sources/<component>/<version>/`, each a Go module of its
-own with every dependency pinned by digest.
+A recipe says nothing about versions: those are the folders `sources/<component>/<version>/`, each a Go module
+of its own with every dependency pinned by digest.
 """
 
 from __future__ import annotations
@@ -28,21 +28,14 @@ class Recipe:
     tags: tuple[str, ...] = ()
     cgo: bool = False  # true: linked statically with the machine's C compiler
     main: str = ""  # a program of our own, where the module publishes a library only
-    names: tuple[tuple[str, str], ...] = ()  # binary -> another name
     layout: Layout = Layout.FILES
     prefix: str = ""  # the folder inside the archive
-    c_programs: tuple[tuple[str, str], ...] = ()  # binary -> C source inside the module, built with gcc
-    default: bool = True  # part of what a lab needs
-
-    def binary_name(self, package: str) -> str:
-        name = self.component if package == "." else package.rsplit("/", 1)[-1]
-        return dict(self.names).get(name, name)
+    libraries: tuple[str, ...] = ()  # C libraries that are linked in, by their pkg-config names
 
     @property
     def binaries(self) -> tuple[str, ...]:
         """The names of everything this recipe makes."""
-        programs = self.packages or (".",)
-        return (*map(self.binary_name, programs), *(name for name, _ in self.c_programs))
+        return tuple(package.rsplit("/", 1)[-1] for package in self.packages) or (self.component,)
 
     def linker_flags(self, version: str) -> str:
         major, minor, *_ = version.split(".")
@@ -103,7 +96,6 @@ RECIPES: dict[str, Recipe] = {
                     ("gitTreeState", "archive"),
                 )
             ),
-            c_programs=(("pause", "build/pause/linux/pause.c"),),
         ),
         Recipe(
             component="containerd",
@@ -123,6 +115,7 @@ RECIPES: dict[str, Recipe] = {
             packages=("github.com/opencontainers/runc",),
             tags=("seccomp", "netgo", "osusergo"),
             cgo=True,
+            libraries=("libseccomp",),
         ),
         Recipe(
             component="cni-plugins",
@@ -133,7 +126,10 @@ RECIPES: dict[str, Recipe] = {
                     *(f"ipam/{name}" for name in ("dhcp", "host-local", "static")),
                     *(f"main/{name}" for name in ("bridge", "dummy", "host-device", "ipvlan", "loopback")),
                     *(f"main/{name}" for name in ("macvlan", "ptp", "tap", "vlan")),
-                    *(f"meta/{name}" for name in ("bandwidth", "firewall", "portmap", "sbr", "tuning", "vrf")),
+                    *(
+                        f"meta/{name}"
+                        for name in ("bandwidth", "firewall", "portmap", "sbr", "tuning", "vrf")
+                    ),
                 )
             ),
             variables=((f"{_CNI}/pkg/utils/buildversion.BuildVersion", "v{version}"),),
@@ -151,7 +147,6 @@ RECIPES: dict[str, Recipe] = {
             component="coredns",
             module="github.com/coredns/coredns",
             packages=("github.com/coredns/coredns",),
-            default=False,
         ),
     )
 }
