@@ -1,0 +1,38 @@
+"""`flexlab`: a laboratory of real machines, from the command line."""
+
+from __future__ import annotations
+
+import click
+from flexnode.cli.frame import run_group
+
+from flexlab.cli.fault import fault_group
+from flexlab.cli.lifecycle import control_plane_group, down, kubectl, logs, status, up
+from flexlab.cli.node import node_group
+from flexlab.cli.show import bench, demo
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def group() -> None:
+    """A real control plane, real machines and a real network, with one command.
+
+    Needs root. Everything a lab has lies in one folder, its processes carry its mark; `down` leaves nothing.
+    """
+
+
+for command in (
+    up,
+    down,
+    status,
+    node_group,
+    kubectl,
+    control_plane_group,
+    fault_group,
+    logs,
+    demo,
+    bench,
+):
+    group.add_command(command)
+
+
+def main() -> None:
+    run_group(group)
