@@ -53,7 +53,7 @@ test-all: setup ## The full matrix; SHARD=1/4 runs a part, a second run continue
 
 .PHONY: bench
 bench: setup ## Measure against the reference points; a table, and build/bench.json
-	@python -m flexlab.bench --json build/bench.json
+	@flexlab bench --json build/bench.json
 
 .PHONY: demo
 demo: setup ## A node's whole life on a real cluster, on this machine
