@@ -1,0 +1,50 @@
+"""A server of artifacts by digest, over HTTP and HTTPS, that can be told to misbehave while it runs."""
+
+from flexlab.artifact_server.faults import (
+    BadTls,
+    CaptivePortal,
+    Fault,
+    FaultFile,
+    FaultSource,
+    FlipBit,
+    NotFound,
+    Reset,
+    Slow,
+    Stall,
+    Throttle,
+    TlsFlaw,
+    Truncate,
+    add_fault,
+    clear_faults,
+    load_faults,
+    no_faults,
+    parse_fault,
+    write_faults,
+)
+from flexlab.artifact_server.server import ArtifactServer, serve
+from flexlab.artifact_server.state import Request
+
+__all__ = [
+    "ArtifactServer",
+    "BadTls",
+    "CaptivePortal",
+    "Fault",
+    "FaultFile",
+    "FaultSource",
+    "FlipBit",
+    "NotFound",
+    "Request",
+    "Reset",
+    "Slow",
+    "Stall",
+    "Throttle",
+    "TlsFlaw",
+    "Truncate",
+    "add_fault",
+    "clear_faults",
+    "load_faults",
+    "no_faults",
+    "parse_fault",
+    "serve",
+    "write_faults",
+]
