@@ -12,7 +12,6 @@ import signal
 import ssl
 import sys
 import threading
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from cryptography import x509
 from flexlab.control_plane.credentials import ADMIN
 from flexlab.model import API_PORT
 from flexlab.network import BRIDGE
+from flexnode.clock import SystemClock
 from flexnode.errors import FlexError
 from flexnode.host import Command, run
 
@@ -105,7 +105,7 @@ def approve_pending(api: httpx.Client, nodes: list[dict[str, Any]]) -> None:
             "status": "True",
             "reason": "FlexlabApproved",
             "message": "requester, subject and addresses are those of the node",
-            "lastUpdateTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "lastUpdateTime": SystemClock().now().strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         request.setdefault("status", {})["conditions"] = [condition]
         api.put(f"{CSRS}/{name}/approval", json=request).raise_for_status()
