@@ -21,7 +21,9 @@ UNFINISHED = re.compile(
 @cache
 def files() -> dict[str, str]:
     """Every file that is in the repository or about to be, with its text."""
-    listing = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    # A checkout may belong to another user than the one who tests it, as in a container.
+    git = ("git", "-c", "safe.directory=*")
+    listing = (*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     names = subprocess.run(listing, cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout
     texts = {}
     for name in names.split("\0"):
