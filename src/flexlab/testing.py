@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from flexlab import machine, network
+from flexlab.artifact_server import Fault, add_fault, clear_faults
 from flexlab.cluster import Request, add_node, bring_up, parts_of, take_down
 from flexlab.control_plane import run_kubectl
 from flexlab.gateway import GatewayFaults, save_faults
@@ -85,6 +86,9 @@ class Faults:
     def mend_line(self, of: Machine) -> None:
         network.mend(self.lab, of.node)
 
+    def artifacts(self, fault: Fault) -> None:
+        add_fault(self.lab.faults, fault)
+
     def gateway(self, faults: GatewayFaults) -> None:
         save_faults(self.lab.gateway, faults)
 
@@ -129,6 +133,6 @@ def fault(session_lab: LabUnderTest) -> Iterator[Faults]:
     lab = session_lab.lab
     yield Faults(lab=lab, clock=session_lab.clock)
     save_faults(lab.gateway, GatewayFaults())
-    lab.faults.unlink(missing_ok=True)
+    clear_faults(lab.faults)
     for node in session_lab.lab.spec.nodes:
         network.mend(session_lab.lab, node)

@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from flexlab import network, process
+from flexlab.artifact_server import add_fault, clear_faults, parse_fault
 from flexlab.cli.context import CLOCK, with_lab, with_node
 from flexlab.gateway import DnsFault, GatewayFaults, ProxyFault, load_faults, save_faults
 from flexlab.lab import Lab
@@ -91,13 +92,30 @@ def clock(lab: Lab, seconds: float) -> None:
 
 @fault_group.command()
 @with_lab
+@click.argument("kind")
+@click.argument("settings", nargs=-1, metavar="[SETTING=VALUE]...")
+def artifacts(lab: Lab, kind: str, settings: tuple[str, ...]) -> None:
+    """Make the artifact server misbehave.
+
+    KIND is flip-bit, truncate, stall, slow, reset, not-found, throttle, captive-portal or bad-tls; each has
+    settings of its own (`path=`, `first=`, `status=` …), and a wrong one is answered with those there are.
+    """
+    pairs = [setting.partition("=") for setting in settings]
+    if not all(separator for _, separator, _ in pairs):
+        raise UsageError("a setting has the form NAME=VALUE", hint="for example: throttle status=503")
+    fault = add_fault(lab.faults, parse_fault(kind, {name: value for name, _, value in pairs}))
+    click.echo(f"on, with id {fault.id}")
+
+
+@fault_group.command()
+@with_lab
 def clear(lab: Lab) -> None:
     """Mend everything that `flexlab fault` broke."""
     for node in lab.spec.nodes:
         if network.find_impairment(lab, node):
             network.mend(lab, node)
     save_faults(lab.gateway, GatewayFaults())
-    lab.faults.unlink(missing_ok=True)
+    clear_faults(lab.faults)
 
 
 def _change(lab: Lab, **faults: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from flexlab import process, registry
@@ -22,7 +23,7 @@ def start_services(lab: Lab, parts: Parts, images: Path, place: Place, clock: Cl
     # The gateway lives outside of the lab's network, with its sockets inside: it is the way out.
     _start(lab, Place(lab=lab.folder), "gateway", _gateway(lab, place))
     _start(lab, place, "artifact-server", _artifact_server(lab, parts))
-    _start(lab, place, "registry", _registry(lab, parts, images))
+    _start(lab, place, "registry", _registry(lab, parts, images), registry.ENVIRONMENT)
     for port in (PROXY_PORT, ARTIFACTS_PORT, ARTIFACTS_TLS_PORT, REGISTRY_PORT):
         _wait_for_port(lab, place, port, clock)
 
@@ -50,6 +51,7 @@ def _artifact_server(lab: Lab, parts: Parts) -> tuple[str, ...]:
         f"--https={GATEWAY}:{ARTIFACTS_TLS_PORT}",
         f"--cert={lab.pki / 'services.crt'}",
         f"--key={lab.pki / 'services.key'}",
+        f"--authority={lab.pki}",
     )
 
 
@@ -58,8 +60,8 @@ def _registry(lab: Lab, parts: Parts, images: Path) -> tuple[str, ...]:
     config.write_text(
         registry.render_config(
             listen=f"{GATEWAY}:{REGISTRY_PORT}",
-            certificate=lab.pki / "services.crt",
-            key=lab.pki / "services.key",
+            certificate=str(lab.pki / "services.crt"),
+            key=str(lab.pki / "services.key"),
             storage=images,
         )
     )
@@ -74,9 +76,11 @@ def _ensure_certificate(lab: Lab) -> None:
     ensure_authority(lab.pki, "flexlab-kubernetes").issue(identity).write(lab.pki, "services")
 
 
-def _start(lab: Lab, place: Place, name: str, argv: tuple[str, ...]) -> None:
+def _start(
+    lab: Lab, place: Place, name: str, argv: tuple[str, ...], env: Mapping[str, str] | None = None
+) -> None:
     if not process.find(lab.folder, name):
-        process.start(place, Service(name=name, argv=argv, log=lab.log(name)))
+        process.start(place, Service(name=name, argv=argv, log=lab.log(name), env=env or {}))
 
 
 def _wait_for_port(lab: Lab, place: Place, port: int, clock: Clock) -> None:

@@ -19,6 +19,8 @@ from flexlab.gateway.zone import Zone
 from flexlab.model import GATEWAY, METADATA, PROXY_PORT
 from flexlab.network import BRIDGE
 
+ENDING = {signal.SIGTERM, signal.SIGINT}
+
 Answer = Callable[[bytes], bytes | None]
 
 
@@ -75,6 +77,8 @@ def main() -> None:
     parser.add_argument("--namespace", required=True, type=Path)
     parser.add_argument("--allow", action="append", default=[])
     args = parser.parse_args()
+    # Blocked before any thread begins, so that only `sigwait` sees them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     zone = Zone(lab_folder=args.lab)
     gateway = str(GATEWAY)
     outside = Outside(zone=zone, namespace=args.namespace, allowed=frozenset(args.allow))
@@ -104,7 +108,7 @@ def main() -> None:
         threading.Thread(target=serve, args=arguments, daemon=True).start()
     sys.stderr.write("serving\n")
     sys.stderr.flush()
-    signal.sigwait({signal.SIGTERM, signal.SIGINT})
+    signal.sigwait(ENDING)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from flexlab.model import CLUSTER_DNS, DOMAIN, REGISTRY_PORT, NodeSpec
 from flexlab.parts import Parts
 
 BINARIES = ("containerd", "ctr", "containerd-shim-runc-v2", "runc", "kubelet", "kubeadm")
+CNI_PLUGINS = ("bridge", "host-local", "loopback", "portmap")
 REGISTRY = f"registry.{DOMAIN}:{REGISTRY_PORT}"
 SOCKET = "unix:///run/containerd/containerd.sock"
 BOOTSTRAP_KUBECONFIG = "/etc/kubernetes/bootstrap-kubelet.conf"
@@ -41,8 +42,8 @@ def compose_files(lab: Lab, node: NodeSpec, parts: Parts) -> tuple[File, ...]:
         for name in BINARIES
     ]
     plugins = [
-        File(path=PurePosixPath("/opt/cni/bin", plugin.name), content=plugin, mode=0o755)
-        for plugin in parts.cni_plugins()
+        File(path=PurePosixPath("/opt/cni/bin", name), content=parts.binary(name), mode=0o755)
+        for name in CNI_PLUGINS
     ]
     authority = lab.pki / "ca.crt"
     texts = {

@@ -1,0 +1,5 @@
+"""`python -m flexlab.cli`: the same as `flexlab`."""
+
+from flexlab.cli import main
+
+main()
