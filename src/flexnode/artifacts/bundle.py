@@ -6,6 +6,7 @@ file in it is read where it lies: nothing is unpacked to use it.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import tarfile
@@ -22,7 +23,7 @@ from flexnode.artifacts.manifest import (
     parse_manifest,
     render_manifest,
 )
-from flexnode.artifacts.store import Store, free_space, fsync_directory, translate_disk_errors
+from flexnode.artifacts.store import CHUNK, Store, free_space, fsync_directory, translate_disk_errors
 
 _PREFIX = "sha256/"
 
@@ -80,6 +81,18 @@ def read_index(path: Path) -> BundleIndex:
     if manifest is None:
         raise failure(Code.BAD_MANIFEST, f"{path} is not an offline bundle: it holds no {MANIFEST}")
     return BundleIndex(manifest=manifest, files=files)
+
+
+def digest_in_bundle(path: Path, extent: Extent) -> str:
+    """The SHA-256 of a file where it lies in the bundle; of less than the whole if the bundle is cut off."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        file.seek(extent.offset)
+        rest = extent.size
+        while rest > 0 and (chunk := file.read(min(CHUNK, rest))):
+            digest.update(chunk)
+            rest -= len(chunk)
+    return digest.hexdigest()
 
 
 def _write_tar(

@@ -69,9 +69,10 @@ class Fetcher:
 
     def fetch_all(self, artifacts: Iterable[Artifact]) -> list[Path]:
         """All of them, a few at a time, in the order given; the first failure stops the rest."""
-        wanted = list({artifact.sha256: artifact for artifact in artifacts}.values())
-        paths = {artifact.sha256: self._store.find(artifact.sha256) for artifact in wanted}
-        missing = [artifact for artifact in wanted if paths[artifact.sha256] is None]
+        wanted = list(artifacts)
+        found = {artifact.sha256: self._store.find(artifact.sha256) for artifact in wanted}
+        paths = {sha256: path for sha256, path in found.items() if path is not None}
+        missing = list({a.sha256: a for a in wanted if a.sha256 not in paths}.values())
         known = sum(artifact.size or 0 for artifact in missing)
         if missing:
             self._store.require_space(known, what=f"{len(missing)} files")
@@ -79,7 +80,7 @@ class Fetcher:
         jobs = [lambda artifact=artifact: self._fetch(artifact, stop) for artifact in missing]
         fetched = run_parallel(jobs, workers=self._limits.parallel, stop=stop)
         paths.update(zip((artifact.sha256 for artifact in missing), fetched, strict=True))
-        return [path for path in paths.values() if path is not None]
+        return [paths[artifact.sha256] for artifact in wanted]
 
     def _fetch(self, artifact: Artifact, stop: Stop) -> Path:
         if path := self._store.find(artifact.sha256):

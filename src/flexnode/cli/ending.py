@@ -1,0 +1,49 @@
+"""How a program ends: every failure told, and the exit code that the contract gives the outcome."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from flexnode.cli.output import render_click_error, render_error, wants_json
+from flexnode.errors import FlexError, exit_code
+
+INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
+READER_GONE = 141  # and for one whose reader closed the pipe
+
+
+def end_with(group: click.Group, program: str, argv: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and end the process."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = run(group, program, arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter would flush once more at its end, and complain where nobody reads.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = READER_GONE
+    sys.exit(status)
+
+
+def run(group: click.Group, program: str, arguments: Sequence[str]) -> int:
+    """Run one verb and return its exit code; every failure has been told by then."""
+    try:
+        outcome = group.main(args=list(arguments), prog_name=program, standalone_mode=False)
+    except FlexError as error:
+        render_error(error, json=wants_json(arguments))
+        return exit_code(error)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else str(error), err=True)
+        return 2
+    except click.ClickException as error:
+        render_click_error(error)
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted; run the same command again to go on", err=True)
+        return INTERRUPTED
+    # A verb returns its exit code, or nothing; `--help` makes click return 0.
+    return outcome if isinstance(outcome, int) else 0

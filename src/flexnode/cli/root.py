@@ -1,0 +1,60 @@
+"""The program `aks-flex-node`: its verbs, imported one by one.
+
+Verbs are imported only when they are called: `token` runs at every credential refresh, and nobody should wait
+for `image bake` to be imported before `--help`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from flexnode.cli.ending import end_with
+
+PROGRAM = "aks-flex-node"
+
+VERBS: dict[str, tuple[str, str]] = {
+    "artifacts": ("flexnode.cli.artifacts:artifacts", "Fill a mirror, make an offline bundle, check one."),
+    "version": ("flexnode.cli.version:version", "Show version, commit, Python and catalog version."),
+}
+"""Each verb: where its command lives, and one line of help that needs no import."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return sorted(VERBS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        module, _, attribute = VERBS[name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, VERBS[name][1]) for name in self.list_commands(ctx)])
+
+
+@click.group(
+    PROGRAM,
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Shell completion (zsh_source and fish_source for other shells):\n\n\b\n"
+    f'  eval "$(_AKS_FLEX_NODE_COMPLETE=bash_source {PROGRAM})"',
+)
+def root() -> None:
+    """Turn this machine into a Kubernetes worker node, and look after it.
+
+    Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 done, with a reservation; 10 `plan` found
+    changes; 75 failed for now, or busy: try again.
+    """
+
+
+def main() -> NoReturn:
+    """What the program `aks-flex-node` runs."""
+    end_with(root, PROGRAM)

@@ -1,0 +1,52 @@
+"""Fill a directory that any web server can serve as a mirror."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from flexnode.artifacts import (
+    MANIFEST,
+    Manifest,
+    Store,
+    merge_manifests,
+    parse_manifest,
+    render_manifest,
+)
+from flexnode.artifacts.store import fsync_directory
+from flexnode.clock import Clock
+from flexnode.flows.selection import Access, Selection, fetch_into, select
+from flexnode.progress import Progress
+
+
+def fill_mirror(
+    root: Path, selection: Selection, access: Access, *, clock: Clock, progress: Progress
+) -> Manifest:
+    """Fetch what is selected into `root`, beside what earlier runs put there; return what it now lists."""
+    selected = select(selection)
+    old = load_manifest(root)
+    entries = fetch_into(Store(root), selected.artifacts, access, clock=clock, progress=progress)
+    new = Manifest(catalog=selected.catalog.version, kubernetes=selected.kubernetes, files=entries)
+    manifest = merge_manifests(old, new)
+    _save_manifest(root, manifest)
+    return manifest
+
+
+def load_manifest(root: Path) -> Manifest | None:
+    """What `root` lists; None if nobody has filled it yet."""
+    path = root / MANIFEST
+    try:
+        return parse_manifest(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        return None
+
+
+def _save_manifest(root: Path, manifest: Manifest) -> None:
+    temporary = root / f".{MANIFEST}.partial"
+    with temporary.open("wb") as file:
+        file.write(render_manifest(manifest))
+        file.flush()
+        os.fchmod(file.fileno(), 0o644)
+        os.fsync(file.fileno())
+    temporary.rename(root / MANIFEST)
+    fsync_directory(root)

@@ -1,0 +1,87 @@
+"""Check every file of a mirror, a store or a bundle against its digest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from flexnode.artifacts import Manifest, Store, digest_of, read_index
+from flexnode.artifacts.bundle import digest_in_bundle
+from flexnode.errors import UsageError
+from flexnode.flows.mirror import load_manifest
+from flexnode.progress import Progress
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """A file that must not be used."""
+
+    name: str
+    sha256: str
+    what: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """What was found. The manifest does not know `unlisted` files; without one that is all of them."""
+
+    checked: int
+    problems: tuple[Problem, ...]
+    unlisted: tuple[str, ...]
+    listed: bool
+
+
+def verify(path: Path, *, progress: Progress) -> Report:
+    """Hash everything in `path`. A directory without a manifest is checked by the files' names alone."""
+    if path.is_dir():
+        store = Store(path)
+        return _check(
+            load_manifest(path),
+            present=store.digests(),
+            digest=lambda sha256: digest_of(store.path(sha256)),
+            progress=progress,
+        )
+    if path.is_file():
+        index = read_index(path)
+        return _check(
+            index.manifest,
+            present=tuple(sorted(index.files)),
+            digest=lambda sha256: digest_in_bundle(path, index.files[sha256]),
+            progress=progress,
+        )
+    raise UsageError(f"{path} does not exist", hint="name a mirror's directory or a bundle file")
+
+
+def _check(
+    manifest: Manifest | None,
+    *,
+    present: tuple[str, ...],
+    digest: Callable[[str], str],
+    progress: Progress,
+) -> Report:
+    names = {entry.sha256: entry.name for entry in manifest.entries()} if manifest else {}
+    there = set(present)
+    problems = []
+    with progress.step(f"check {len(present)} files"):
+        for number, sha256 in enumerate(sorted({*names, *present}), start=1):
+            name = names.get(sha256, "a file that the manifest does not list")
+            if what := _find_fault(sha256, sha256 in there, digest):
+                problems.append(Problem(name=name, sha256=sha256, what=what))
+            progress.note(f"{number} of {len({*names, *present})}")
+    return Report(
+        checked=len(present),
+        problems=tuple(problems),
+        unlisted=tuple(sha256 for sha256 in present if sha256 not in names),
+        listed=manifest is not None,
+    )
+
+
+def _find_fault(sha256: str, there: bool, digest: Callable[[str], str]) -> str:
+    if not there:
+        return "is missing"
+    try:
+        found = digest(sha256)
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
+    return "" if found == sha256 else f"is damaged: it has sha256 {found}"
