@@ -105,7 +105,6 @@ def test_the_control_plane_restarts_with_what_it_knew(session_lab: LabUnderTest)
     lab = session_lab.lab
     control_plane.stop(lab)
     assert not control_plane.is_ready(lab, lab.require_place())
-    control_plane.start(lab, session_lab.parts)
-    assert control_plane.wait_until_ready(lab, session_lab.clock) < 10
+    assert control_plane.start(lab, session_lab.parts, session_lab.clock) < 10
     assert session_lab.kubectl("get", "configmap", "remembered", "-o", "jsonpath={.data.a}") == "b"
     session_lab.kubectl("delete", "configmap", "remembered")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import click
-from flexnode.cli.frame import run_group
 
 from flexlab.cli.fault import fault_group
 from flexlab.cli.lifecycle import control_plane_group, down, kubectl, logs, status, up
 from flexlab.cli.node import node_group
 from flexlab.cli.show import bench, demo
+from flexnode.cli.ending import end_with
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -35,4 +35,4 @@ for command in (
 
 
 def main() -> None:
-    run_group(group)
+    end_with(group, "flexlab")

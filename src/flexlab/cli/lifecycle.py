@@ -128,11 +128,9 @@ def stop_components(lab: Lab, components: tuple[str, ...]) -> None:
 @with_lab
 @component_argument
 def start_components(lab: Lab, components: tuple[str, ...]) -> None:
-    """Start all components, or those named; returns when the API server is ready, if all run."""
-    wanted = components or control_plane.COMPONENTS
-    control_plane.start(lab, parts_of(lab), wanted)
-    if set(wanted) == set(control_plane.COMPONENTS):
-        click.echo(f"ready after {control_plane.wait_until_ready(lab, CLOCK):.1f} s")
+    """Start all components, or those named; returns when the API server is ready."""
+    seconds = control_plane.start(lab, parts_of(lab), CLOCK, components or control_plane.COMPONENTS)
+    click.echo(f"ready after {seconds:.1f} s" if seconds else "started")
 
 
 @control_plane_group.command("restart")

@@ -109,7 +109,6 @@ def _find_or_create(request: Request) -> Lab:
 
 def _start_control_plane(lab: Lab, parts: Parts, clock: Clock) -> float:
     control_plane.ensure_credentials(lab)
-    control_plane.start(lab, parts)
-    seconds = control_plane.wait_until_ready(lab, clock)
+    seconds = control_plane.start(lab, parts, clock)
     control_plane.apply_objects(lab, parts)
     return seconds

@@ -18,7 +18,6 @@ from typing import Any
 import httpx
 from cryptography import x509
 
-from flexlab.control_plane.credentials import ADMIN
 from flexlab.model import API_PORT
 from flexlab.network import BRIDGE
 from flexnode.clock import SystemClock
@@ -119,7 +118,7 @@ def main() -> None:
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     tls = ssl.create_default_context(cafile=str(pki / "ca.crt"))
-    tls.load_cert_chain(pki / f"{ADMIN.name}.crt", pki / f"{ADMIN.name}.key")
+    tls.load_cert_chain(pki / "cloud-controller.crt", pki / "cloud-controller.key")
     present: dict[str, str] = {}
     with httpx.Client(base_url=f"https://localhost:{API_PORT}", verify=tls, trust_env=False) as api:
         while not stopped.wait(INTERVAL):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import secrets
@@ -15,7 +16,7 @@ from flexlab.model import API_PORT, API_SERVER, DOMAIN, SERVICE_NETWORK
 from flexlab.pki import (
     CertificateAuthority,
     Identity,
-    TlsFiles,
+    KeyPair,
     Usage,
     ensure_authority,
     write_signing_key,
@@ -36,6 +37,7 @@ class User:
 ADMIN = User(name="lab-admin", group="system:masters")
 CONTROLLER_MANAGER = User(name="system:kube-controller-manager")
 SCHEDULER = User(name="system:kube-scheduler")
+CLOUD_IDENTITY = Identity(common_name="cloud-controller", organizations=(ADMIN.group,))
 
 
 def ensure_credentials(lab: Lab) -> None:
@@ -47,6 +49,7 @@ def ensure_credentials(lab: Lab) -> None:
     if not (lab.pki / "service-accounts.pub").exists():
         write_signing_key(lab.pki, "service-accounts")
     ensure_kubeconfig(lab, ADMIN, lab.admin_kubeconfig)
+    _ensure_certificate(authority, lab.pki, "cloud-controller", CLOUD_IDENTITY)
     for user in (CONTROLLER_MANAGER, SCHEDULER):
         ensure_kubeconfig(lab, user, kubeconfig_path(lab, user))
     token = _token_file(lab)
@@ -61,33 +64,31 @@ def ensure_kubeconfig(lab: Lab, user: User, path: Path) -> None:
     authority = ensure_authority(lab.pki, "flexlab-kubernetes")
     groups = (user.group,) if user.group else ()
     pair = authority.issue(Identity(common_name=user.name, organizations=groups))
-    files = pair.write(lab.pki, user.name.replace(":", "-"))
-    write_private(path, render_kubeconfig(lab, files).encode())
+    write_private(path, render_kubeconfig(lab.name, authority, pair).encode())
 
 
-def render_kubeconfig(lab: Lab, files: TlsFiles) -> str:
-    """A kubeconfig that names the files of this lab; it is of use on this machine only."""
+def render_kubeconfig(cluster: str, authority: CertificateAuthority, pair: KeyPair) -> str:
+    """A kubeconfig that names no other file."""
+    server = {"server": API_URL, "certificate-authority-data": encode(authority.certificate)}
+    client = {
+        "client-certificate-data": encode(pair.certificate),
+        "client-key-data": encode(pair.key.reveal().encode()),
+    }
     return json.dumps(
         {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [
-                {
-                    "name": lab.name,
-                    "cluster": {"server": API_URL, "certificate-authority": str(lab.pki / "ca.crt")},
-                }
-            ],
-            "users": [
-                {
-                    "name": "user",
-                    "user": {"client-certificate": str(files.certificate), "client-key": str(files.key)},
-                }
-            ],
-            "contexts": [{"name": lab.name, "context": {"cluster": lab.name, "user": "user"}}],
-            "current-context": lab.name,
+            "clusters": [{"name": cluster, "cluster": server}],
+            "users": [{"name": "user", "user": client}],
+            "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": "user"}}],
+            "current-context": cluster,
         },
         indent=2,
     )
+
+
+def encode(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
 
 
 def kubeconfig_path(lab: Lab, user: User) -> Path:

@@ -12,15 +12,26 @@ from flexlab.process import Daemon, Place
 from flexnode.clock import Clock
 from flexnode.errors import UsageError
 
-COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "cloud-controller")
+STORE, API_SERVER = "etcd", "kube-apiserver"
+COMPONENTS = (STORE, API_SERVER, "kube-controller-manager", "kube-scheduler", "cloud-controller")
 
 
-def start(lab: Lab, parts: Parts, only: tuple[str, ...] = COMPONENTS) -> None:
-    """Start those of the components that do not run."""
+def start(lab: Lab, parts: Parts, clock: Clock, only: tuple[str, ...] = COMPONENTS) -> float:
+    """Start those of the components that do not run; the seconds until the API server was ready.
+
+    Its clients start after it is ready: the controller manager ends at once when its rights are not there yet.
+    """
     place = lab.require_place()
+    wanted = require_components(only)
+    seconds = 0.0
     for service in compose_services(lab, parts):
-        if service.name in require_components(only) and not process.find(lab.folder, service.name):
+        if service.name not in wanted:
+            continue
+        if not process.find(lab.folder, service.name):
             process.start(place, service)
+        if service.name == API_SERVER and process.find(lab.folder, STORE):
+            seconds = wait_until_ready(lab, clock)
+    return seconds
 
 
 def stop(lab: Lab, only: tuple[str, ...] = COMPONENTS) -> list[Daemon]:
@@ -40,7 +51,7 @@ def wait_until_ready(lab: Lab, clock: Clock, *, timeout: float = 60) -> float:
     place = lab.require_place()
     begin = clock.monotonic()
     while not is_ready(lab, place):
-        for name in COMPONENTS:
+        for name in (STORE, API_SERVER):
             if not process.find(lab.folder, name):
                 raise LabError(
                     f"{name} of lab {lab.name} ended by itself: {_last_words(lab, name)}",
@@ -66,8 +77,10 @@ def is_ready(lab: Lab, place: Place) -> bool:
             "curl",
             "--silent",
             "--fail",
-            "--max-time=5",
-            f"--cacert={lab.pki / 'ca.crt'}",
+            "--max-time",
+            "5",
+            "--cacert",
+            str(lab.pki / "ca.crt"),
             f"https://localhost:{API_PORT}/readyz",
         ),
         expect=(0, 7, 22, 28, 35, 52, 56),

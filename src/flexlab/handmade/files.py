@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from flexlab.control_plane import read_bootstrap_token
-from flexlab.control_plane.credentials import API_URL
+from flexlab.control_plane.credentials import API_URL, encode
 from flexlab.lab import Lab
 from flexlab.model import CLUSTER_DNS, DOMAIN, REGISTRY_PORT, NodeSpec
 from flexlab.parts import Parts
@@ -137,7 +136,7 @@ def render_bootstrap_kubeconfig(lab: Lab, *, token: bool = True) -> str:
     """With the token it is kubelet's bootstrap kubeconfig, without it kubeadm's discovery file."""
     cluster = {
         "server": API_URL,
-        "certificate-authority-data": base64.b64encode((lab.pki / "ca.crt").read_bytes()).decode(),
+        "certificate-authority-data": encode((lab.pki / "ca.crt").read_bytes()),
     }
     user = {"token": read_bootstrap_token(lab).reveal()} if token else {}
     return json.dumps(
