@@ -66,7 +66,8 @@ class StorageFill:
 
     def make(self, folder: Path, log: Path) -> None:
         log.unlink(missing_ok=True)
-        with _running(self.parts.binary("registry"), folder, log, self.clock) as client:
+        binary = self.parts.binary("registry")
+        with serve_on_socket(binary, folder, log=log, clock=self.clock, readonly=False) as client:
             for image in self.parts.images:
                 push_image(client, image)
 
@@ -110,13 +111,15 @@ def _check(answer: httpx.Response, expected: int) -> None:
 
 
 @contextmanager
-def _running(registry: Path, storage: Path, log: Path, clock: Clock) -> Iterator[httpx.Client]:
-    """A writable registry on a socket file, which nobody else reaches and no port number is lost to."""
+def serve_on_socket(
+    registry: Path, storage: Path, *, log: Path, clock: Clock, readonly: bool
+) -> Iterator[httpx.Client]:
+    """A registry on a socket file, which nobody else reaches and no port number is lost to."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         socket = folder / "socket"
         config = folder / "config.yaml"
-        config.write_text(_render({"net": "unix", "addr": str(socket)}, str(storage), readonly=False))
+        config.write_text(_render({"net": "unix", "addr": str(socket)}, str(storage), readonly=readonly))
         service = Service(
             name="registry", argv=(str(registry), "serve", str(config)), log=log, env=ENVIRONMENT
         )

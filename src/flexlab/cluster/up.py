@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -41,6 +42,12 @@ class Request:
 def bring_up(request: Request, progress: Progress, clock: Clock) -> Lab:
     """The lab, running: control plane ready, every machine answering over SSH. Safe to repeat."""
     parse_name(request.name, "lab name")
+    if os.geteuid() != 0:
+        raise LabError(
+            "a lab needs root: it makes a network namespace and taps",
+            code="lab/not-root",
+            hint="run it with sudo",
+        )
     with locked(request.name):
         lab = _find_or_create(request)
         with progress.step(f"parts of Kubernetes {lab.spec.kubernetes}"):

@@ -19,7 +19,7 @@ COMPONENTS = (STORE, API_SERVER, "kube-controller-manager", "kube-scheduler", "c
 def start(lab: Lab, parts: Parts, clock: Clock, only: tuple[str, ...] = COMPONENTS) -> float:
     """Start those of the components that do not run; the seconds until the API server was ready.
 
-    Its clients start after it is ready: the controller manager ends at once when its rights are not there yet.
+    Its clients start after that: the controller manager ends at once when its rights are not there yet.
     """
     place = lab.require_place()
     wanted = require_components(only)
