@@ -167,17 +167,23 @@ class Catalog:
 
 def load_catalog(overlays: Sequence[Path] = ()) -> Catalog:
     """The shipped catalog with `overlays` laid over it, the last one on top."""
-    data = read_shipped()
-    document = parse_document(data, "the shipped catalog")
-    content = hashlib.sha256(data)
-    merged: dict[Key, Artifact] = {}
-    for path in overlays:
-        data = read_overlay(path)
+    shipped = read_shipped()
+    read = [(str(path), read_overlay(path)) for path in overlays]
+    content = hashlib.sha256(shipped)
+    for _, data in read:
         content.update(hashlib.sha256(data).digest())
-        for artifact in parse_overlay(data, str(path)):
-            _refuse_contradiction(document, artifact, path)
+    document = parse_document(shipped, "the shipped catalog")
+    return lay_over(document, read, version=content.hexdigest()[:12])
+
+
+def lay_over(document: Document, overlays: Sequence[tuple[str, bytes]], *, version: str) -> Catalog:
+    """`document` with overlays, each a name for errors and its content, laid over it."""
+    merged: dict[Key, Artifact] = {}
+    for origin, data in overlays:
+        for artifact in parse_overlay(data, origin):
+            _refuse_contradiction(document, artifact, origin)
             merged[(artifact.component, artifact.version, artifact.arch, artifact.flavour)] = artifact
-    return Catalog(version=content.hexdigest()[:12], document=document, overlay=merged)
+    return Catalog(version=version, document=document, overlay=merged)
 
 
 def read_shipped() -> bytes:
@@ -189,7 +195,7 @@ def read_shipped() -> bytes:
     return data
 
 
-def _refuse_contradiction(document: Document, artifact: Artifact, path: Path) -> None:
+def _refuse_contradiction(document: Document, artifact: Artifact, origin: str) -> None:
     """A published file never changes: an overlay that says otherwise is wrong, or an attack."""
     if artifact.flavour is not Flavour.RELEASE:
         return
@@ -199,7 +205,7 @@ def _refuse_contradiction(document: Document, artifact: Artifact, path: Path) ->
     shipped = _release(artifact.component, component, artifact.version, artifact.arch)
     if shipped is not None and shipped.sha256 != artifact.sha256:
         raise CatalogError(
-            f"{path} gives the published {artifact} the digest {artifact.sha256}; its vendor published "
+            f"{origin} gives the published {artifact} the digest {artifact.sha256}; its vendor published "
             f"{shipped.sha256}",
             code="catalog/contradiction",
             hint="list it with flavour source if it is a build of your own, or remove it",
