@@ -23,11 +23,12 @@ class Recipe:
 
     component: str
     module: str
-    packages: tuple[str, ...]  # import paths of programs; the last path element names the binary
+    packages: tuple[str, ...] = ()  # import paths of programs; the last path element names the binary
     variables: tuple[tuple[str, str], ...] = ()  # string variables that the linker sets
     tags: tuple[str, ...] = ()
     cgo: bool = False  # true: linked statically with the machine's C compiler
-    main: str = ""  # a program of our own, where the module publishes a library only
+    main: str = ""  # a program of our own over the module's library, instead of `packages`
+    program: str = ""  # what `main` is called
     layout: Layout = Layout.FILES
     prefix: str = ""  # the folder inside the archive
     libraries: tuple[str, ...] = ()  # C libraries that are linked in, by their pkg-config names
@@ -35,7 +36,7 @@ class Recipe:
     @property
     def binaries(self) -> tuple[str, ...]:
         """The names of everything this recipe makes."""
-        return tuple(package.rsplit("/", 1)[-1] for package in self.packages) or (self.component,)
+        return tuple(package.rsplit("/", 1)[-1] for package in self.packages) or (self.program,)
 
     def linker_flags(self, version: str) -> str:
         major, minor, *_ = version.split(".")
@@ -65,6 +66,25 @@ import (
 
 func main() {
 	etcdmain.Main(os.Args)
+}
+"""
+
+REGISTRY_MAIN = """\
+// Command registry is the distribution registry with the one storage that the laboratory uses. The original
+// links the clients of three clouds too, which take longer to build than all the rest.
+package main
+
+import (
+	"os"
+
+	"github.com/distribution/distribution/v3/registry"
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
+)
+
+func main() {
+	if err := registry.RootCmd.Execute(); err != nil {
+		os.Exit(1)
+	}
 }
 """
 
@@ -136,11 +156,12 @@ RECIPES: dict[str, Recipe] = {
             layout=Layout.ARCHIVE,
             prefix="./",
         ),
-        Recipe(component="etcd", module="go.etcd.io/etcd/server/v3", packages=(), main=ETCD_MAIN),
+        Recipe(component="etcd", module="go.etcd.io/etcd/server/v3", main=ETCD_MAIN, program="etcd"),
         Recipe(
             component="distribution",
             module=_DISTRIBUTION,
-            packages=(f"{_DISTRIBUTION}/cmd/registry",),
+            main=REGISTRY_MAIN,
+            program="registry",
             variables=((f"{_DISTRIBUTION}/version.version", "v{version}"),),
         ),
         Recipe(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -56,8 +56,10 @@ class GoBuild:
             "builder": BUILDER,
             "go": self.go.text,
             "arch": self.arch.value,
-            "version": self.version,
-            "recipe": asdict(self.recipe),
+            "packages": self.recipe.packages,
+            "tags": self.recipe.tags,
+            "linker": self.recipe.linker_flags(self.version),
+            "cgo": self.recipe.cgo,
             "source": digest_source(self.folder),
         }
         if self.recipe.cgo:
@@ -69,7 +71,7 @@ class GoBuild:
         words = ["build", "-trimpath", "-buildvcs=false", "-ldflags", self.recipe.linker_flags(self.version)]
         if self.recipe.tags:
             words += ["-tags", ",".join(self.recipe.tags)]
-        output = folder if self.recipe.packages else folder / self.recipe.component
+        output = folder if self.recipe.packages else folder / self.recipe.program
         words += ["-o", f"{output}/" if self.recipe.packages else str(output), *(self.recipe.packages or ".")]
         run_logged(go_command(self.go, self.arch, self.folder, *words, cgo=self.recipe.cgo), log)
         for binary in self.recipe.binaries:

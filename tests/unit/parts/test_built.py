@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 import re
 import tarfile
 from collections.abc import Iterator
@@ -11,10 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from flexlab import process, registry
+from flexlab import registry
 from flexlab.images import ImageReader, split_reference
 from flexlab.parts import Parts, available_kubernetes, ensure_parts
-from flexlab.process import Place, Service
 from flexnode.catalog import load_catalog
 from flexnode.clock import SystemClock
 from flexnode.host import Command, run
@@ -129,9 +130,6 @@ def test_busybox_serves_and_fetches(parts: Parts, tmp_path: Path) -> None:
 
 
 def unpack(reader: ImageReader, digest: str, folder: Path) -> None:
-    import io
-    import json
-
     for layer in json.loads(reader.read_blob(digest))["layers"]:
         with tarfile.open(fileobj=io.BytesIO(reader.read_blob(layer["digest"]))) as tar:
             tar.extractall(folder, filter="tar")
@@ -139,26 +137,11 @@ def unpack(reader: ImageReader, digest: str, folder: Path) -> None:
 
 @pytest.fixture
 def served(parts: Parts, tmp_path: Path) -> Iterator[httpx.Client]:
-    """The registry as a lab runs it, on a socket file."""
+    """The registry, read-only as a lab runs it."""
     storage = registry.ensure_registry_storage(parts, Silent())
-    socket = tmp_path / "socket"
-    config = registry.render_config(listen=str(socket), storage=storage).replace(
-        "http:\n", "http:\n  net: unix\n"
-    )
-    (tmp_path / "config.yaml").write_text(config)
-    service = Service(
-        name="registry",
-        argv=(str(parts.binary("registry")), "serve", str(tmp_path / "config.yaml")),
-        log=tmp_path / "log",
-        env=registry.ENVIRONMENT,
-    )
-    daemon = process.start(Place(lab=tmp_path), service)
-    try:
-        transport = httpx.HTTPTransport(uds=str(socket), retries=5)
-        with httpx.Client(transport=transport, base_url="http://registry", trust_env=False) as client:
-            yield client
-    finally:
-        process.stop([daemon])
+    binary, log = parts.binary("registry"), tmp_path / "log"
+    with registry.serve_on_socket(binary, storage, log=log, clock=SystemClock(), readonly=True) as client:
+        yield client
 
 
 def test_the_registry_serves_every_image_by_its_digest(parts: Parts, served: httpx.Client) -> None:

@@ -13,8 +13,8 @@ from flexlab.parts import available_kubernetes
 from flexlab.parts.cache import render_key
 from flexlab.parts.parts import COMPONENTS
 from flexlab.parts.recipes import RECIPES, Recipe
-from flexlab.parts.source import Go, GoBuild, list_versions, require_source
-from flexlab.parts.toolchain import parse_go_version, require_go, run_logged
+from flexlab.parts.source import GoBuild, list_versions, require_source
+from flexlab.parts.toolchain import Go, parse_go_version, require_go, run_logged
 from flexlab.paths import repository
 from flexnode.catalog import load_catalog
 from flexnode.host import Command
@@ -48,10 +48,10 @@ def test_the_same_source_and_compiler_are_the_same_build(build: GoBuild) -> None
 def test_another_compiler_flag_or_architecture_is_another_build(build: GoBuild) -> None:
     others = [
         replace(build, go=replace(build.go, version=(1, 26, 1))),
-        replace(build, version="9.8.8"),
         replace(build, arch=Arch.ARM64),
         replace(build, recipe=replace(build.recipe, tags=("seccomp",))),
         replace(build, recipe=replace(build.recipe, variables=(("main.version", "x"),))),
+        replace(build, recipe=replace(build.recipe, cgo=True)),
     ]
     assert len({key(build), *map(key, others)}) == len(others) + 1
 
