@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from footprint import take_footprint
 
 from flexlab import process
 from flexlab.lab import find_lab, require_lab
@@ -18,6 +17,7 @@ from flexlab.paths import cache_dir, labs_dir
 from flexlab.process import Place, Service
 from flexnode.clock import SystemClock
 from flexnode.host import Command, Completed, run
+from vm.footprint import take_footprint
 
 pytestmark = pytest.mark.vm
 
