@@ -10,22 +10,22 @@ the Go command checks each module against go.sum.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from flexlab.parts.recipes import RECIPES, Recipe
+from flexnode.errors import FlexError
+from flexnode.host import Command, run
 
 SOURCES = Path(__file__).resolve().parents[1] / "sources"
 
 
 def go(*arguments: str, cwd: Path) -> str:
-    environment = {**os.environ, "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local", "GOWORK": "off"}
-    return subprocess.run(
-        ("go", *arguments), cwd=cwd, env=environment, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
+    environment = {"GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    return run(Command(argv=("go", *arguments), cwd=cwd, env=environment, timeout=1800)).text
 
 
 def find_replacement(module: str, version: str, target: dict[str, str]) -> str | None:
@@ -51,22 +51,29 @@ def edits(recipe: Recipe, version: str, upstream: dict[str, Any]) -> list[str]:
 
 
 def pin(recipe: Recipe, version: str) -> Path:
-    folder = SOURCES / recipe.component / version
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "go.mod").write_text(f"module flexlab.invalid/sources/{recipe.component}\n")
-    if recipe.main:
-        (folder / "main.go").write_text(recipe.main)
-    downloaded = json.loads(go("mod", "download", "-json", f"{recipe.module}@v{version}", cwd=folder))
-    upstream = json.loads(go("mod", "edit", "-json", downloaded["GoMod"], cwd=folder))
-    go("mod", "edit", *edits(recipe, version, upstream), cwd=folder)
-    go("mod", "tidy", cwd=folder)
+    """Write the folder for `version`; only when all of it is known, since a folder there counts as pinned."""
+    with tempfile.TemporaryDirectory() as scratch:
+        draft = Path(scratch)
+        (draft / "go.mod").write_text(f"module flexlab.invalid/sources/{recipe.component}\n")
+        if recipe.main:
+            (draft / "main.go").write_text(recipe.main)
+        downloaded = json.loads(go("mod", "download", "-json", f"{recipe.module}@v{version}", cwd=draft))
+        upstream = json.loads(go("mod", "edit", "-json", downloaded["GoMod"], cwd=draft))
+        go("mod", "edit", *edits(recipe, version, upstream), cwd=draft)
+        go("mod", "tidy", cwd=draft)
+        folder = SOURCES / recipe.component / version
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(draft, folder)
     return folder
 
 
 def main() -> None:
     if len(sys.argv) != 3 or sys.argv[1] not in RECIPES:
         sys.exit(f"usage: {sys.argv[0]} {{{','.join(RECIPES)}}} VERSION")
-    print(pin(RECIPES[sys.argv[1]], sys.argv[2]))
+    try:
+        print(pin(RECIPES[sys.argv[1]], sys.argv[2]))
+    except FlexError as error:
+        sys.exit(f"{error.message}\n{error.hint}")
 
 
 if __name__ == "__main__":
