@@ -64,6 +64,7 @@ def pin(recipe: Recipe, version: str) -> Path:
         folder = SOURCES / recipe.component / version
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(draft, folder)
+        folder.chmod(0o755)  # the draft was nobody else's to read
     return folder
 
 
