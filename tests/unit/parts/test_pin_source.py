@@ -1,4 +1,4 @@
-"""A pinned module takes over from upstream what would get lost, and nothing that only works in its repository."""
+"""A pinned module takes over from upstream what would get lost, and nothing that fits only there."""
 
 from __future__ import annotations
 
