@@ -17,8 +17,14 @@ from flexlab.errors import LabError
 DRIVERS = ("virtio_pci", "virtio_blk")
 """What a kernel needs to reach its disk; whatever of it is built in, is left out."""
 
+PROBE = "probe"
+"""A word on the kernel's command line: say `PROBE_ANSWER` and end, instead of booting a system."""
+
+PROBE_ANSWER = "flexlab: this machine runs a kernel and its programs"
+
 _INIT = """\
 #!/bin/busybox sh
+[ "$1" = {probe} ] && {{ echo "{answer}"; busybox reboot -f; }}
 fail() {{ echo "initrd: $1"; busybox poweroff -f; }}
 {load}
 busybox mount -t devtmpfs devtmpfs /dev || fail "no devtmpfs"
@@ -50,7 +56,9 @@ def build_initrd(root: Path) -> bytes:
         *(Entry(path=name, mode=0o755) for name in ("bin", "dev", "root", "modules")),
         Entry(path="bin/busybox", mode=0o755, data=(root / "usr/bin/busybox").read_bytes()),
         *(Entry(path=f"modules/{name}.ko", mode=0o644, data=data) for name, data in modules),
-        Entry(path="init", mode=0o755, data=_INIT.format(load=load).encode()),
+        Entry(
+            path="init", mode=0o755, data=_INIT.format(load=load, probe=PROBE, answer=PROBE_ANSWER).encode()
+        ),
     ]
     return render_cpio(entries)
 

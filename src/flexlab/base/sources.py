@@ -22,7 +22,7 @@ _OPTIONS = re.compile(r"^(?P<type>deb(?:-src)?)\s+(?:\[(?P<options>[^\]]*)\]\s*)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AptSource:
-    """One `deb` entry: an archive, the suites taken from it, and the key that signs them (a path or the key)."""
+    """One `deb` entry: an archive, what is taken from it, and the key that signs it (a path, or the key)."""
 
     uri: str
     suites: tuple[str, ...]

@@ -78,7 +78,7 @@ def boot(lab: Lab, node: NodeSpec, base: Base, place: Place) -> bool:
         return False
     network.add_tap(place, node)
     machine.create_disk(lab, node, base)
-    machine.start(lab, node, base, place)
+    machine.start(lab, node, place)
     return True
 
 
