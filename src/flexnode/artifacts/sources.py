@@ -194,6 +194,8 @@ def parse_source(text: str, door: Door) -> Source:
 
 
 def _parse_path(path: Path) -> Source:
+    if path == Path():  # nothing at all was named, and `.` is hardly meant
+        raise failure(Code.BAD_SOURCE, "an empty text is not a source; the current directory is $PWD")
     if path.is_dir():
         return Directory(files=path / "sha256")
     if path.is_file():
