@@ -115,10 +115,12 @@ def _measure_power_on(bench: Bench, rounds: int) -> tuple[float, float, float]:
         machine.power_off(lab, node, bench.clock)
         begin = bench.clock.monotonic()
         boot()
-        bench.time("wait for Ready", lambda: handmade.wait_until_ready(lab, node, bench.parts))
+        with bench.progress.step("wait for Ready"):
+            handmade.wait_until_ready(lab, node, bench.parts)
         times["ready"].append(bench.clock.monotonic() - begin)
         name = f"floor-{number}"
-        bench.time("wait for a pod", lambda name=name: handmade.run_pod(lab, bench.parts, name, node))
+        with bench.progress.step("wait for a pod"):
+            handmade.run_pod(lab, bench.parts, name, node)
         times["pod"].append(bench.clock.monotonic() - begin)
         run_kubectl(
             lab, bench.parts, "delete", "pod", name, "--force", "--grace-period=0", "--ignore-not-found"

@@ -17,14 +17,15 @@ from flexnode.errors import UsageError
 from flexnode.model import Arch
 
 if TYPE_CHECKING:
-    from flexnode.artifacts import Manifest
-    from flexnode.flows.selection import Access, Selection
+    from flexnode.flows.selection import Access, Gathered, Selection
     from flexnode.flows.verify import Report
     from flexnode.progress import Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
+
+RESERVATION = 3  # the goal is reached, and something about it is worth knowing
 
 SOURCES_HELP = (
     "Where files come from; give it several times to name them in order. A mirror (https://HOST/PATH), "
@@ -97,7 +98,7 @@ def fetch_options(command: F) -> F:
 @click.argument("directory", metavar="DIR", type=PATH)
 @fetch_options
 @verb_options
-def mirror(directory: Path, output: str, **options: Any) -> None:
+def mirror(directory: Path, output: str, **options: Any) -> int:
     """Fill DIR with everything that a node fetches, to be served by any web server.
 
     Serve it as it is and name its address as a source: files lie in DIR/sha256, each under its own digest.
@@ -108,8 +109,8 @@ def mirror(directory: Path, output: str, **options: Any) -> None:
 
     selection, access = _read_options(options)
     with _progress() as progress:
-        manifest = fill_mirror(directory, selection, access, clock=SystemClock(), progress=progress)
-    _emit_manifest(output, directory, manifest)
+        gathered = fill_mirror(directory, selection, access, clock=SystemClock(), progress=progress)
+    return _emit_gathered(output, directory, gathered)
 
 
 @artifacts.command()
@@ -135,7 +136,7 @@ def bundle(
     debian_mirror: str | None,
     output: str,
     **options: Any,
-) -> None:
+) -> int:
     """Write everything that a node needs to FILE, for machines that reach no network.
 
     Name FILE as a source where the node is set up. It also holds the Debian packages that a node needs, with
@@ -149,7 +150,7 @@ def bundle(
     suites = () if no_packages else tuple(dict.fromkeys(suite)) or (_require_suite(find_suite()),)
     selection, access = _read_options(options)
     with _progress() as progress:
-        manifest = make_bundle(
+        gathered = make_bundle(
             file,
             selection,
             PackageChoice(suites=suites, mirror=debian_mirror),
@@ -158,7 +159,7 @@ def bundle(
             clock=SystemClock(),
             progress=progress,
         )
-    _emit_manifest(output, file, manifest)
+    return _emit_gathered(output, file, gathered)
 
 
 @artifacts.command()
@@ -209,18 +210,23 @@ def _progress() -> AbstractContextManager[Progress]:
     return open_progress(sys.stderr, SystemClock())
 
 
-def _emit_manifest(output: str, path: Path, manifest: Manifest) -> None:
+def _emit_gathered(output: str, path: Path, gathered: Gathered) -> int:
     import msgspec
 
     from flexnode.artifacts import render_size
 
+    manifest = gathered.manifest
     sizes = {entry.sha256: entry.size for entry in manifest.entries()}
     lines = [f"{path}: Kubernetes {', '.join(manifest.kubernetes)}, {render_size(sum(sizes.values()))}"]
     lines += [f"  {entry.name}  {render_size(entry.size)}" for entry in manifest.files]
     if manifest.packages:
         amount = render_size(sum(entry.size for entry in manifest.packages))
         lines.append(f"  {len(manifest.packages)} Debian packages  {amount}")
-    emit(output, text="\n".join(lines), data={"path": str(path), **msgspec.to_builtins(manifest)})
+    lines += [f"left out, a node works without it: {each.reason}" for each in gathered.left_out]
+    left_out = [{"name": each.name, "reason": each.reason} for each in gathered.left_out]
+    data = {"path": str(path), "left_out": left_out, **msgspec.to_builtins(manifest)}
+    emit(output, text="\n".join(lines), data=data)
+    return RESERVATION if gathered.left_out else 0
 
 
 def _render_report(path: Path, report: Report) -> str:

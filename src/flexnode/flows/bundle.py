@@ -13,7 +13,7 @@ from flexnode.clock import Clock
 from flexnode.errors import FlexError
 from flexnode.flows.apt_sources import load_sources, source_at, sources_for
 from flexnode.flows.debian import Apt, Run, collect_packages
-from flexnode.flows.selection import Access, Selected, Selection, fetch_into, select
+from flexnode.flows.selection import Access, Gathered, Selected, Selection, fetch_into, select
 from flexnode.progress import Progress
 
 
@@ -35,7 +35,7 @@ def make_bundle(
     run: Run,
     clock: Clock,
     progress: Progress,
-) -> Manifest:
+) -> Gathered:
     """Write the bundle at `path`, whole or not at all, and return what it holds.
 
     Files are gathered in a folder beside it. After a transient failure the folder stays, so that the next run
@@ -46,14 +46,14 @@ def make_bundle(
     folder = path.with_name(f".{path.name}.parts")
     store = Store(folder)
     try:
-        files = fetch_into(store, selected.artifacts, access, clock=clock, progress=progress)
+        fetched = fetch_into(store, selected, access, clock=clock, progress=progress)
         debs: list[PackageEntry] = []
         for suite, names in lists.items():
             debs += _gather_packages(store, suite, names, selected, packages, run, progress)
         manifest = Manifest(
             catalog=selected.catalog.version,
             kubernetes=selected.kubernetes,
-            files=files,
+            files=fetched.files,
             packages=tuple(debs),
         )
         with progress.step(f"write {path.name}"):
@@ -64,7 +64,7 @@ def make_bundle(
             shutil.rmtree(folder, ignore_errors=True)
         raise
     shutil.rmtree(folder)
-    return manifest
+    return Gathered(manifest=manifest, left_out=fetched.left_out)
 
 
 def find_suite(etc: Path = Path("/etc")) -> str:

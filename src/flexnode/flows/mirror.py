@@ -15,21 +15,21 @@ from flexnode.artifacts import (
 )
 from flexnode.artifacts.store import fsync_directory
 from flexnode.clock import Clock
-from flexnode.flows.selection import Access, Selection, fetch_into, select
+from flexnode.flows.selection import Access, Gathered, Selection, fetch_into, select
 from flexnode.progress import Progress
 
 
 def fill_mirror(
     root: Path, selection: Selection, access: Access, *, clock: Clock, progress: Progress
-) -> Manifest:
+) -> Gathered:
     """Fetch what is selected into `root`, beside what earlier runs put there; return what it now lists."""
     selected = select(selection)
     old = load_manifest(root)
-    entries = fetch_into(Store(root), selected.artifacts, access, clock=clock, progress=progress)
-    new = Manifest(catalog=selected.catalog.version, kubernetes=selected.kubernetes, files=entries)
+    fetched = fetch_into(Store(root), selected, access, clock=clock, progress=progress)
+    new = Manifest(catalog=selected.catalog.version, kubernetes=selected.kubernetes, files=fetched.files)
     manifest = merge_manifests(old, new)
     _save_manifest(root, manifest)
-    return manifest
+    return Gathered(manifest=manifest, left_out=fetched.left_out)
 
 
 def load_manifest(root: Path) -> Manifest | None:

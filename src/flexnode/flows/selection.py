@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +11,8 @@ from flexnode.artifacts import (
     FileEntry,
     HttpSettings,
     Limits,
+    LocalFailure,
+    Manifest,
     Store,
     describe_file,
     open_sources,
@@ -19,7 +20,7 @@ from flexnode.artifacts import (
 )
 from flexnode.catalog import Catalog, load_catalog
 from flexnode.clock import Clock
-from flexnode.errors import UsageError
+from flexnode.errors import ArtifactError, UsageError
 from flexnode.model import Arch, Artifact
 from flexnode.progress import Progress
 
@@ -51,7 +52,32 @@ class Selected:
     catalog: Catalog
     kubernetes: tuple[str, ...]
     arches: tuple[Arch, ...]
-    artifacts: tuple[Artifact, ...]
+    needed: tuple[Artifact, ...]
+    optional: tuple[Artifact, ...]  # a node works without them
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeftOut:
+    """An optional file that no source had, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gathered:
+    """A finished mirror or bundle. With something left out it is a goal reached with a reservation."""
+
+    manifest: Manifest
+    left_out: tuple[LeftOut, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fetched:
+    """What fetching a selection brought."""
+
+    files: tuple[FileEntry, ...]
+    left_out: tuple[LeftOut, ...]
 
 
 def select(selection: Selection) -> Selected:
@@ -59,17 +85,15 @@ def select(selection: Selection) -> Selected:
     catalog = load_catalog(selection.overlays)
     sets = [catalog.release_set(version) for version in selection.kubernetes or (None,)]
     arches = selection.arches or (machine_arch(),)
-    found = [
-        artifact
-        for release_set in sets
-        for arch in arches
-        for artifact in catalog.artifacts(release_set, arch, optional=True)
-    ]
+    pairs = [(release_set, arch) for release_set in sets for arch in arches]
+    needed = {each.sha256: each for pair in pairs for each in catalog.artifacts(*pair)}
+    all_of_them = {each.sha256: each for pair in pairs for each in catalog.artifacts(*pair, optional=True)}
     return Selected(
         catalog=catalog,
         kubernetes=tuple(sorted({release_set.kubernetes for release_set in sets})),
         arches=tuple(dict.fromkeys(arches)),
-        artifacts=tuple({artifact.sha256: artifact for artifact in found}.values()),
+        needed=tuple(needed.values()),
+        optional=tuple(each for sha256, each in all_of_them.items() if sha256 not in needed),
     )
 
 
@@ -82,18 +106,27 @@ def machine_arch() -> Arch:
 
 
 def fetch_into(
-    store: Store, artifacts: Iterable[Artifact], access: Access, *, clock: Clock, progress: Progress
-) -> tuple[FileEntry, ...]:
-    """Bring the artifacts into `store` and return their manifest entries."""
-    wanted = list(artifacts)
+    store: Store, selected: Selected, access: Access, *, clock: Clock, progress: Progress
+) -> Fetched:
+    """Bring the selected artifacts into `store`; what is optional and cannot be had is left out."""
     with (
-        progress.step(f"fetch {len(wanted)} files"),
+        progress.step(f"fetch {len(selected.needed) + len(selected.optional)} files"),
         open_sources(access.sources, settings=access.http, clock=clock) as sources,
     ):
         fetcher = Fetcher(store, sources, clock=clock, limits=access.limits, progress=progress)
-        paths = fetcher.fetch_all(wanted)
-        entries = tuple(
-            describe_file(artifact, path.stat().st_size) for artifact, path in zip(wanted, paths, strict=True)
-        )
-        progress.note(render_size(sum(entry.size for entry in entries)))
-    return entries
+        paths = fetcher.fetch_all(selected.needed)
+        files = [describe_file(*pair) for pair in zip(selected.needed, map(_size, paths), strict=True)]
+        left_out = []
+        for artifact in selected.optional:
+            try:
+                files.append(describe_file(artifact, _size(fetcher.fetch(artifact))))
+            except LocalFailure:
+                raise
+            except ArtifactError as error:
+                left_out.append(LeftOut(name=str(artifact), reason=error.message))
+        progress.note(render_size(sum(entry.size for entry in files)))
+    return Fetched(files=tuple(files), left_out=tuple(left_out))
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
