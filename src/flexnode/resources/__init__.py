@@ -1,0 +1,5 @@
+"""What a generation is made of, and how each kind of thing is observed and brought to a state."""
+
+from flexnode.resources.resource import Change, Disruption, Phase, Resource
+
+__all__ = ["Change", "Disruption", "Phase", "Resource"]
