@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+pytest_plugins = ["flexlab.testing"]
+
 RAN = pytest.StashKey[dict[str, tuple[str, float]]]()
 
 

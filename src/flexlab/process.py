@@ -22,6 +22,8 @@ from flexnode.host import run as run_command
 LAB_MARK = "FLEXLAB_LAB"
 NAME_MARK = "FLEXLAB_PROCESS"
 
+_EXEC_PATIENCE = 50  # milliseconds; an exec takes a fraction of one, on a busy machine some
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
@@ -115,7 +117,7 @@ def find(lab: Path, name: str | None = None) -> list[Daemon]:
         if not entry.name.isdigit():
             continue
         try:
-            environ = (entry / "environ").read_bytes().split(b"\0")
+            environ = _read_environment(entry).split(b"\0")
             state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
         except OSError:  # it ended while we looked
             continue
@@ -126,6 +128,15 @@ def find(lab: Path, name: str | None = None) -> list[Daemon]:
         if name is None or daemon == name:
             found.append(Daemon(name=daemon, pid=int(entry.name)))
     return sorted(found, key=lambda daemon: daemon.pid)
+
+
+def _read_environment(entry: Path) -> bytes:
+    """A process's environment. It reads as empty while the process becomes another program."""
+    for _ in range(_EXEC_PATIENCE):
+        if environment := (entry / "environ").read_bytes():
+            return environment
+        select.select([], [], [], 0.001)
+    return b""
 
 
 def stop(daemons: list[Daemon], *, timeout: float = 10) -> None:

@@ -66,11 +66,11 @@ def _list_orphans() -> list[str]:
         if not entry.name.isdigit():
             continue
         try:
-            parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+            state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
-        if parent == "1":
+        if parent == "1" and state not in "ZX":  # an ended one is init's to collect
             found.append(f"{entry.name} {command}")
     return found
 

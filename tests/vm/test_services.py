@@ -79,7 +79,8 @@ def test_a_cut_line_is_silent_and_mends(stock_machine: Machine, fault: Faults) -
 
 def test_a_slow_line_is_slow_by_the_delay_that_was_asked_for(stock_machine: Machine, fault: Faults) -> None:
     def round_trip() -> float:
-        return float(stock_machine.sh(PING).rpartition("= ")[2].split("/")[1])
+        # The fastest of five: an emulated machine on a busy host answers late now and then.
+        return float(stock_machine.sh(PING).rpartition("= ")[2].split("/")[0])
 
     before = round_trip()
     fault.line(stock_machine, Impairment(delay_ms=150))
