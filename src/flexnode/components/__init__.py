@@ -1,0 +1,1 @@
+"""Capabilities of a node: each one a pure function from spec, parts and facts to resources."""

@@ -1,0 +1,29 @@
+"""What components are composed from. Baked ones never see more than `MachineInputs`: no cluster, no credential."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from flexnode.model.artifact import Artifact
+from flexnode.model.facts import Facts
+from flexnode.model.machine import MachineSpec
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parts:
+    """The files of this node, looked up in the catalog: by component, each one version with one digest."""
+
+    kubernetes: str
+    artifacts: Mapping[str, Artifact]  # kubelet, kubectl, containerd, runc, cni-plugins, pause …
+    packages: tuple[str, ...]  # Debian packages that a node needs beyond a minimal system
+    pause_image: str  # the reference that kubelet and containerd know the sandbox image by
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MachineInputs:
+    """Everything the baked part of a node depends on."""
+
+    machine: MachineSpec
+    parts: Parts
+    facts: Facts

@@ -1,0 +1,1 @@
+"""A node as a value, and the only code that changes a machine."""
