@@ -1,4 +1,4 @@
-"""What components are composed from. Baked ones never see more than `MachineInputs`: no cluster, no credential."""
+"""What components are composed from. Baked ones see only `MachineInputs`: no cluster, no credential."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The value that a node is: everything the product manages on one machine, and a name that follows from it."""
+"""The value that a node is: everything the product manages on one machine, named after its content."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a machine is, as far as its composition depends on it.
 
-Only what the product's own changes cannot alter: a node that is composed again after it was joined comes out the
-same, or its daemon would chase its own tail.
+Only what the product's own changes cannot alter: a node that is composed again after it was joined comes out
+the same, or its daemon would chase its own tail.
 """
 
 from __future__ import annotations
