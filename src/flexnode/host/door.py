@@ -223,6 +223,30 @@ class Runtime(Protocol):
         ...
 
 
+class Network(Protocol):
+    """Interfaces and packet filter rules that programs left behind. On a machine that does not run: none."""
+
+    def links(self) -> Sequence[str]:
+        """The names of the network interfaces, sorted."""
+        ...
+
+    def remove_link(self, name: str) -> None:
+        """Nothing of that name is fine."""
+        ...
+
+    def chains(self) -> Sequence[str]:
+        """Every chain of every packet filter, as FAMILY/TABLE/CHAIN, sorted."""
+        ...
+
+    def remove_chains(self, prefixes: Sequence[str]) -> None:
+        """Remove the chains whose names start so, and the rules that jump to them; no other rule."""
+        ...
+
+    def remove_tables(self, names: Sequence[str]) -> None:
+        """Remove whole nftables tables of these names, in every family."""
+        ...
+
+
 class Host(Protocol):
     """One machine."""
 
@@ -238,6 +262,8 @@ class Host(Protocol):
     def accounts(self) -> Accounts: ...
     @property
     def runtime(self) -> Runtime: ...
+    @property
+    def network(self) -> Network: ...
 
     def run(self, command: Command) -> Completed:
         """Run a program there that only reads; what changes the machine has a method of its own."""

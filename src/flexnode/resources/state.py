@@ -123,7 +123,18 @@ class Image(_Data, frozen=True, kw_only=True, tag="image"):
 
 
 class Owned(_Data, frozen=True, kw_only=True, tag="owned"):
-    """What others write (kubelet, containerd, CNI): never compared, but it has a way to leave."""
+    """What others write (kubelet, containerd, CNI): never compared, but it has a way to leave.
+
+    In this order: pods are stopped through the runtime, the Node object is deleted, what is mounted below the
+    trees is unmounted and the trees are removed, then interfaces, chains and tables by their names.
+    """
+
+    pods: bool = False
+    node: str = ""  # the Node object of that name
+    trees: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()  # interface names; a trailing * stands for any end
+    chains: tuple[str, ...] = ()  # prefixes of packet filter chains
+    tables: tuple[str, ...] = ()  # nftables tables
 
 
 State: TypeAlias = (
