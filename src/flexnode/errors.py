@@ -3,6 +3,7 @@
 FlexError
 ├── UsageError      the command line or a value in it is wrong          (exit 2)
 ├── CommandError    a program on the machine failed                      host
+├── HostError       the machine lacks something, or refuses a change     host, package, runtime
 ├── CatalogError    a component, version or digest is not in the catalog catalog
 └── ArtifactError   a file could not be fetched, or is not the right one artifacts
 
@@ -64,6 +65,10 @@ class UsageError(FlexError):
 
 class CommandError(FlexError):
     """A program on the machine failed, is missing, or took too long."""
+
+
+class HostError(FlexError):
+    """The machine lacks what was asked for, or refuses a change."""
 
 
 class CatalogError(FlexError):
