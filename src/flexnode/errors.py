@@ -5,7 +5,8 @@ FlexError
 ├── CommandError    a program on the machine failed                      host
 ├── HostError       the machine lacks something, or refuses a change     host, package, runtime
 ├── CatalogError    a component, version or digest is not in the catalog catalog
-└── ArtifactError   a file could not be fetched, or is not the right one artifacts
+├── ArtifactError   a file could not be fetched, or is not the right one artifacts
+└── KubeError       the Kubernetes API refused, or could not be asked    kube
 
 The class says which domain failed; whether a retry can help is an attribute, decided once where the foreign
 error is translated. `code` is stable: scripts and dashboards match on it.
@@ -77,6 +78,10 @@ class CatalogError(FlexError):
 
 class ArtifactError(FlexError):
     """A file could not be fetched, or is not the file that the catalog names."""
+
+
+class KubeError(FlexError):
+    """The Kubernetes API could not be asked, or what it answered is a refusal."""
 
 
 def exit_code(error: FlexError) -> int:
