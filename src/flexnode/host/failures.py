@@ -1,0 +1,100 @@
+"""Every refusal of the machine, translated once: which code, whether a retry can help, what to do next."""
+
+from __future__ import annotations
+
+import errno
+from enum import StrEnum
+
+from flexnode.errors import HostError
+
+
+class Code(StrEnum):
+    """Stable names of what a machine can refuse."""
+
+    MISSING = "host/no-such-file"
+    EXISTS = "host/exists"
+    NOT_DIRECTORY = "host/not-a-directory"
+    IS_DIRECTORY = "host/is-a-directory"
+    NOT_EMPTY = "host/not-empty"
+    LOOP = "host/link-loop"
+    NO_SPACE = "host/no-space"
+    READ_ONLY = "host/read-only"
+    PERMISSION = "host/permission"
+    BUSY = "host/busy"
+    IO = "host/io-error"
+    UNIT_MISSING = "host/unit-missing"
+    UNIT_MASKED = "host/unit-masked"
+    UNIT_FAILED = "host/unit-failed"
+    UNIT_IN_THE_WAY = "host/unit-file-in-the-way"
+    SYSCTL_MISSING = "host/no-such-sysctl"
+    SYSCTL_REFUSED = "host/sysctl-refused"
+    MODULE_MISSING = "host/no-such-module"
+    MODULE_BUSY = "host/module-in-use"
+    SWAP = "host/swap"
+    PACKAGE_UNKNOWN = "package/unknown"
+    PACKAGE_HELD = "package/held"
+    PACKAGE_LOCKED = "package/locked"
+    PACKAGE_NETWORK = "package/no-network"
+    PACKAGE_DIGEST = "package/digest-mismatch"
+    PACKAGE_FAILED = "package/failed"
+    RUNTIME_DOWN = "runtime/unavailable"
+    RUNTIME_TIMEOUT = "runtime/timeout"
+    RUNTIME_REFUSED = "runtime/refused"
+    RUNTIME_ANSWER = "runtime/bad-answer"
+    SANDBOX = "runtime/sandbox-failed"
+
+
+_TRANSIENT = frozenset(
+    {
+        Code.NO_SPACE,
+        Code.BUSY,
+        Code.MODULE_BUSY,
+        Code.PACKAGE_LOCKED,
+        Code.PACKAGE_NETWORK,
+        Code.PACKAGE_DIGEST,
+        Code.RUNTIME_DOWN,
+        Code.RUNTIME_TIMEOUT,
+    }
+)
+
+_HINTS = {
+    Code.READ_ONLY: "mount the file system writable; a disk with errors turns read-only by itself: see dmesg",
+    Code.PERMISSION: "run as root; root is refused on immutable files (lsattr) and by security modules",
+    Code.NOT_EMPTY: "look what lies in it, and move or remove that",
+    Code.IO: "the disk fails; see dmesg",
+    Code.UNIT_MASKED: "systemctl unmask it, if it may run",
+    Code.PACKAGE_LOCKED: "another package manager runs; wait for its end",
+    Code.PACKAGE_NETWORK: "check /etc/apt/sources.list.d, the proxy, and the network",
+    Code.PACKAGE_HELD: "apt-mark unhold it, or install it yourself",
+    Code.PACKAGE_DIGEST: "the archive or a proxy in between is being updated, or lies; run apt-get update",
+    Code.RUNTIME_DOWN: "see systemctl status containerd, and journalctl -u containerd",
+}
+
+_BY_ERRNO = {
+    errno.ENOENT: Code.MISSING,
+    errno.EEXIST: Code.EXISTS,
+    errno.ENOTDIR: Code.NOT_DIRECTORY,
+    errno.EISDIR: Code.IS_DIRECTORY,
+    errno.ENOTEMPTY: Code.NOT_EMPTY,
+    errno.ELOOP: Code.LOOP,
+    errno.ENOSPC: Code.NO_SPACE,
+    errno.EDQUOT: Code.NO_SPACE,
+    errno.EROFS: Code.READ_ONLY,
+    errno.EACCES: Code.PERMISSION,
+    errno.EPERM: Code.PERMISSION,
+    errno.EBUSY: Code.BUSY,
+    errno.ETXTBSY: Code.BUSY,
+}
+
+
+def failure(code: Code, message: str, *, hint: str = "") -> HostError:
+    """The error for `code`; a hint that knows more than the usual one goes before it."""
+    return HostError(
+        message, code=code.value, transient=code in _TRANSIENT, hint=hint or _HINTS.get(code, "")
+    )
+
+
+def translate_os_error(error: OSError, what: str) -> HostError:
+    """The error for a system call that failed while doing `what`, such as "write /etc/hosts"."""
+    code = _BY_ERRNO.get(error.errno or 0, Code.IO)
+    return failure(code, f"cannot {what}: {(error.strerror or str(error)).lower()}")
