@@ -86,6 +86,8 @@ def console(lab: Lab, node: NodeSpec) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND]...")
 def execute(lab: Lab, node: NodeSpec, timeout: float, arguments: tuple[str, ...]) -> None:
     """Run a command on a machine as root, with its exit code; without a command, a shell."""
+    if arguments[:1] == ("--",):  # it ends the options of flexlab, and is no part of the command
+        arguments = arguments[1:]
     if not arguments:
         sys.exit(machine.attach_shell(lab, node))
     stdin = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()

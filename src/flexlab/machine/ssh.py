@@ -56,7 +56,7 @@ def run(
     script = argv if isinstance(argv, str) else shlex.join(argv)
     layout = Layout(lab=lab, node=node)
     destination = f"root@{node.address}"
-    done = _ssh(layout, ("ssh", *_options(layout), destination, script), timeout, stdin)
+    done = _ssh(layout, ("ssh", *_options(layout), destination, "--", script), timeout, stdin)
     if done.returncode not in expect:
         words = (done.stderr or done.stdout).decode(errors="replace").strip()[-2000:]
         raise LabError(

@@ -16,10 +16,15 @@ from flexnode.clock import Clock
 
 BRIDGE = "br0"
 
+# Fixed: a bridge without an address of its own takes that of a port, and changes it when the port leaves.
+_BRIDGE_MAC = "52:54:00:c8:00:01"
+
 _SETTINGS = (
     "net.ipv4.ip_forward=1",  # the namespace is the cloud's router between pods of different nodes
     "net.ipv4.conf.all.send_redirects=0",  # nodes must keep coming through it, as in a cloud
     "net.ipv4.conf.default.send_redirects=0",
+    # Only the bridge has addresses. A tap that a relay took off it would else answer for them, past the relay.
+    "net.ipv4.conf.default.arp_ignore=8",
 )
 
 
@@ -32,7 +37,7 @@ def up(lab: Lab, clock: Clock) -> Place:
         _run_ip(
             place,
             "link set lo up",
-            f"link add {BRIDGE} type bridge",
+            f"link add {BRIDGE} address {_BRIDGE_MAC} type bridge",
             f"addr add {GATEWAY}/{NODE_NETWORK.prefixlen} dev {BRIDGE}",
             f"addr add {API_SERVER}/32 dev {BRIDGE}",
             f"addr add {METADATA}/32 dev {BRIDGE}",

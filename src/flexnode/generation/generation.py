@@ -18,7 +18,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An artifact that must be in the store before the generation can be applied."""
 
     sha256: str
-    name: str  # what people call it: kubelet 1.35.4 (amd64)
+    name: str  # what people call it, as in the catalog: component, version, architecture
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
