@@ -2,6 +2,7 @@
 
 FlexError
 ├── UsageError      the command line or a value in it is wrong          (exit 2)
+├── ConfigError     the configuration is invalid, or cannot be read      config (exit 2)
 ├── CommandError    a program on the machine failed                      host
 ├── HostError       the machine lacks something, or refuses a change     host, package, runtime
 ├── CatalogError    a component, version or digest is not in the catalog catalog
@@ -62,6 +63,12 @@ class UsageError(FlexError):
 
     def __init__(self, message: str, *, code: str = "usage/invalid", hint: str = "") -> None:
         super().__init__(message, code=code, hint=hint)
+
+
+class ConfigError(FlexError):
+    """The configuration is invalid or incomplete, or cannot be read."""
+
+    exit_code = 2
 
 
 class CommandError(FlexError):
