@@ -127,6 +127,9 @@ class Owned(_Data, frozen=True, kw_only=True, tag="owned"):
 
     In this order: pods are stopped through the runtime, the Node object is deleted, what is mounted below the
     trees is unmounted and the trees are removed, then interfaces, chains and tables by their names.
+
+    To leave is to be put to the same value with `left` set: the key alone does not name what there is to remove.
+    Found are those parts that are still there; Absent once none is.
     """
 
     pods: bool = False
@@ -135,6 +138,7 @@ class Owned(_Data, frozen=True, kw_only=True, tag="owned"):
     links: tuple[str, ...] = ()  # interface names; a trailing * stands for any end
     chains: tuple[str, ...] = ()  # prefixes of packet filter chains
     tables: tuple[str, ...] = ()  # nftables tables
+    left: bool = False  # nothing of it shall be there any more
 
 
 State: TypeAlias = (
