@@ -31,7 +31,8 @@ def test_pods_of_two_nodes_meet_by_address_and_by_service_and_can_be_looked_into
             )
         assert addresses["edge1"].rpartition(".")[0] != addresses["edge2"].rpartition(".")[0]
 
-        fetch = ("exec", "web-edge1", "--", "wget", "-q", "-T", "20", "-O", "-")
+        # Not `wget -T`: some builds of busybox crash on it.
+        fetch = ("exec", "web-edge1", "--", "timeout", "20", "wget", "-q", "-O", "-")
         by_address = session_lab.kubectl(*fetch, f"http://{addresses['edge2']}:{workload.PORT}/")
         assert by_address.strip() == "web-edge2"
 
