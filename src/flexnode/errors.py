@@ -7,7 +7,9 @@ FlexError
 ├── HostError       the machine lacks something, or refuses a change     host, package, runtime
 ├── CatalogError    a component, version or digest is not in the catalog catalog
 ├── ArtifactError   a file could not be fetched, or is not the right one artifacts
-└── KubeError       the Kubernetes API refused, or could not be asked    kube
+├── KubeError       the Kubernetes API refused, or could not be asked    kube
+├── StateError      what is kept about the machine cannot be used        state
+└── GenerationError a node could not be brought to a generation          generation
 
 The class says which domain failed; whether a retry can help is an attribute, decided once where the foreign
 error is translated. `code` is stable: scripts and dashboards match on it.
@@ -89,6 +91,14 @@ class ArtifactError(FlexError):
 
 class KubeError(FlexError):
     """The Kubernetes API could not be asked, or what it answered is a refusal."""
+
+
+class StateError(FlexError):
+    """What the product keeps about its machine cannot be read, written or locked."""
+
+
+class GenerationError(FlexError):
+    """A machine could not be brought to a generation, or may not be."""
 
 
 def exit_code(error: FlexError) -> int:
