@@ -23,7 +23,7 @@ def take_down(name: str, clock: Clock) -> bool:
         existed = bool(running) or folder.exists()
         deadline = clock.monotonic() + 60
         while running:
-            process.stop(running, timeout=5)
+            process.kill(running)  # nothing that they could still write is kept
             running = process.find(folder)  # what one of them started in the meantime
             if running and clock.monotonic() > deadline:
                 raise LabError(
