@@ -17,6 +17,7 @@ from flexnode.artifacts.manifest import (
     parse_manifest,
     render_manifest,
 )
+from flexnode.artifacts.names import resolve
 from flexnode.artifacts.proxies import Proxies, load_proxies
 from flexnode.artifacts.settings import HttpSettings
 from flexnode.artifacts.sources import open_sources
@@ -48,6 +49,7 @@ __all__ = [
     "read_index",
     "render_manifest",
     "render_size",
+    "resolve",
     "unpack",
     "write_bundle",
 ]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import httpx
 
 from flexnode.artifacts.failures import Code, failure
+from flexnode.artifacts.names import unresolved
 from flexnode.artifacts.proxies import Proxy
 from flexnode.errors import ArtifactError
 
@@ -45,7 +46,8 @@ def translate_error(error: Exception, *, proxy: Proxy | None = None) -> Artifact
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _untrusted(cause)
         if isinstance(cause, socket.gaierror):
-            return _unresolved(cause, proxy)
+            whose = "its name" if proxy is None else f"the name of the proxy {proxy}"
+            return unresolved(cause, whose)
     code, text = next(_BY_CLASS[kind] for kind in type(error).__mro__ if kind in _BY_CLASS)
     if isinstance(error, httpx.ProxyError):
         return _proxy_answer(str(error), proxy)
@@ -97,14 +99,6 @@ def _untrusted(error: ssl.SSLCertVerificationError) -> ArtifactError:
             hint=f"the certificate is {when} by this machine's clock: check the date, then have it renewed",
         )
     return failure(Code.UNTRUSTED_TLS, message)
-
-
-def _unresolved(error: socket.gaierror, proxy: Proxy | None) -> ArtifactError:
-    whose = "its name" if proxy is None else f"the name of the proxy {proxy}"
-    if error.errno in (socket.EAI_NONAME, socket.EAI_NODATA):
-        return failure(Code.DNS_NXDOMAIN, f"{whose} does not exist in DNS")
-    # EAI_AGAIN is a name server that does not answer; anything else (EAI_SYSTEM, EAI_FAIL) may pass as well.
-    return failure(Code.DNS_TIMEOUT, f"{whose} could not be looked up: {error.strerror}")
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
