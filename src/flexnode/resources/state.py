@@ -117,9 +117,10 @@ class Group(_Data, frozen=True, kw_only=True, tag="group"):
 
 
 class Image(_Data, frozen=True, kw_only=True, tag="image"):
-    """A container image in the runtime, by reference, imported from an archive in the store."""
+    """A container image in the runtime, by reference: imported from an archive in the store, or pulled."""
 
-    archive: str  # digest
+    archive: str = ""  # digest
+    pull: bool = False  # nobody staged it: the runtime fetches it from its registry
 
 
 class Owned(_Data, frozen=True, kw_only=True, tag="owned"):
@@ -134,7 +135,7 @@ class Owned(_Data, frozen=True, kw_only=True, tag="owned"):
 
     pods: bool = False
     node: str = ""  # the Node object of that name
-    trees: tuple[str, ...] = ()
+    trees: tuple[str, ...] = ()  # directories, or single files
     links: tuple[str, ...] = ()  # interface names; a trailing * stands for any end
     chains: tuple[str, ...] = ()  # prefixes of packet filter chains
     tables: tuple[str, ...] = ()  # nftables tables

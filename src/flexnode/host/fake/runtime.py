@@ -39,6 +39,11 @@ class FakeRuntime:
             with self.steps.step(f"import {', '.join(references)}"):
                 self.stored |= set(references)
 
+    def pull_image(self, reference: str) -> None:
+        if self._require_up():
+            with self.steps.step(f"pull {reference}"):
+                self.stored.add(reference)
+
     def remove_image(self, reference: str) -> None:
         if self._require_up() and reference in self.stored:
             with self.steps.step(f"remove image {reference}"):
