@@ -129,7 +129,7 @@ class Owned(_Data, frozen=True, kw_only=True, tag="owned"):
     In this order: pods are stopped through the runtime, the Node object is deleted, what is mounted below the
     trees is unmounted and the trees are removed, then interfaces, chains and tables by their names.
 
-    To leave is to be put to the same value with `left` set: the key alone does not name what there is to remove.
+    To leave is to be put to the same value with `left` set: the key alone does not say what there is to remove.
     Found are those parts that are still there; Absent once none is.
     """
 
