@@ -129,8 +129,8 @@ class Owned(_Data, frozen=True, kw_only=True, tag="owned"):
     In this order: pods are stopped through the runtime, the Node object is deleted, what is mounted below the
     trees is unmounted and the trees are removed, then interfaces, chains and tables by their names.
 
-    To leave is to be put to the same value with `left` set: the key alone does not say what there is to remove.
-    Found are those parts that are still there; Absent once none is.
+    To leave is to be put to the same value with `left` set: the key alone does not say what to remove. Found
+    are those parts that are still there; Absent once none is.
     """
 
     pods: bool = False
