@@ -1,0 +1,151 @@
+"""What the machine had before the product touched it: one entry per resource, for as long as the node lives.
+
+An entry is on disk before the first change of its resource, and never written again. Where a later want
+reaches further than the first one did (more packages, another swap file), what it newly touches is added
+beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from flexnode.generation.directory import make_private, remove_folder
+from flexnode.generation.durable import load, save
+from flexnode.resources.state import Blob, File, Packages, State, Swap
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """The state that was found."""
+
+    key: str
+    state: State
+
+
+class Ledger(Protocol):
+    """Where activation looks up, and notes, what was there before."""
+
+    def find(self, key: str) -> State | None:
+        """What the machine had; None if the resource was never touched, or its entry is damaged."""
+        ...
+
+    def is_damaged(self, key: str) -> bool: ...
+
+    def lacks(self, key: str, found: State) -> bool:
+        """Whether `record` would write something."""
+        ...
+
+    def record(self, key: str, found: State) -> None: ...
+
+    def keys(self) -> tuple[str, ...]:
+        """Of all resources ever touched, sorted."""
+        ...
+
+    def blobs(self) -> frozenset[str]:
+        """The digests of kept bytes that entries refer to."""
+        ...
+
+    def clear(self) -> None:
+        """Forget everything: nothing of the product is left on the machine."""
+        ...
+
+
+class NoLedger:
+    """For a machine that is an image in the making: it has no past to go back to."""
+
+    def find(self, key: str) -> State | None:
+        return None
+
+    def is_damaged(self, key: str) -> bool:
+        return False
+
+    def lacks(self, key: str, found: State) -> bool:
+        return False
+
+    def record(self, key: str, found: State) -> None:
+        pass
+
+    def keys(self) -> tuple[str, ...]:
+        return ()
+
+    def blobs(self) -> frozenset[str]:
+        return frozenset()
+
+    def clear(self) -> None:
+        pass
+
+
+class DiskLedger:
+    """One file per entry, named after a digest of its key. `warn` is told of entries that cannot be read."""
+
+    def __init__(self, root: Path, *, warn: Callable[[str], None] = lambda _warning: None) -> None:
+        self._root = root
+        self._warn = warn
+
+    def find(self, key: str) -> State | None:
+        entries = self._entries(key)
+        if not entries or entries[0] is None:
+            return None
+        state = entries[0].state
+        for more in entries[1:]:
+            state = _joined(state, more.state) if more is not None else state
+        return state
+
+    def is_damaged(self, key: str) -> bool:
+        return None in self._entries(key)
+
+    def lacks(self, key: str, found: State) -> bool:
+        known = self.find(key)
+        if known is None:
+            return not self._entries(key)
+        return _joined(known, found) != known
+
+    def record(self, key: str, found: State) -> None:
+        if self.lacks(key, found):
+            make_private(self._root)
+            save(self._path(key, len(self._entries(key))), Entry(key=key, state=found))
+
+    def keys(self) -> tuple[str, ...]:
+        if not self._root.is_dir():
+            return ()
+        loaded = (load(path, Entry) for path in sorted(self._root.glob("[!.]*.json")))
+        return tuple(sorted({each.value.key for each in loaded if each.value is not None}))
+
+    def blobs(self) -> frozenset[str]:
+        states = (self.find(key) for key in self.keys())
+        files = (state for state in states if isinstance(state, File))
+        return frozenset(file.content.sha256 for file in files if isinstance(file.content, Blob))
+
+    def clear(self) -> None:
+        remove_folder(self._root)
+
+    def _entries(self, key: str) -> list[Entry | None]:
+        """In the order of writing; None stands for one that is damaged."""
+        entries: list[Entry | None] = []
+        while (path := self._path(key, len(entries))).exists():
+            loaded = load(path, Entry)
+            if loaded.warning:
+                self._warn(loaded.warning)
+            entries.append(loaded.value)
+        return entries
+
+    def _path(self, key: str, number: int) -> Path:
+        name = hashlib.sha256(key.encode()).hexdigest()[:32]
+        return self._root / (f"{name}.{number}.json" if number else f"{name}.json")
+
+
+def _joined(known: State, found: State) -> State:
+    """What was there before, as two looks tell it that did not reach equally far."""
+    if isinstance(known, Packages) and isinstance(found, Packages):
+        return msgspec.structs.replace(known, absent=_union(known.absent, found.absent))
+    if isinstance(known, Swap) and isinstance(found, Swap):
+        return msgspec.structs.replace(known, devices=_union(known.devices, found.devices))
+    return known
+
+
+def _union(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*first, *second)))
