@@ -1,0 +1,155 @@
+"""Checks of what has to be fetched: files of the catalog, Debian packages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from flexnode.artifacts import Code, render_size
+from flexnode.errors import ArtifactError, FlexError
+from flexnode.flows.preflight.check import Finding, Level, error, failed, ok, skipped, warning
+from flexnode.flows.preflight.processes import find_users
+from flexnode.flows.preflight.reading import find_names, find_text
+from flexnode.flows.preflight.situation import Situation, Sought
+
+DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
+_HALF_WAY = re.compile(r"^Status: \S+ \S+ (?:half-\w+|unpacked)$", re.MULTILINE)
+
+# What says that a source cannot be used at all, not only that it lacks one file.
+_LACKING = frozenset({Code.NOT_FOUND})
+
+
+def check_artifact_sources(situation: Situation) -> Iterator[Finding]:
+    if situation.search is None:
+        yield skipped("no version is chosen, so nothing is needed")
+        return
+    missing = [sought for sought in situation.search() if not sought.stored]
+    if not missing:
+        yield ok("everything is in the store already")
+        return
+    needless = all(sought.found for sought in missing)
+    for source, refusal in _refusals(missing).items():
+        if refusal is None:
+            yield ok(f"{source} answers")
+        elif needless:
+            yield failed(
+                _about(source, refusal),
+                level=Level.WARNING,
+                hint="remove it from artifacts.sources, or repair it",
+            )
+        else:
+            yield failed(_about(source, refusal), hint="name another source in artifacts.sources")
+
+
+def check_artifacts(situation: Situation) -> Iterator[Finding]:
+    if situation.search is None:
+        yield skipped("no version is chosen, so nothing is needed")
+        return
+    found = situation.search()
+    for sought in found:
+        if not sought.found:
+            yield _not_found(sought)
+    if all(sought.found for sought in found):
+        fetched = [sought for sought in found if not sought.stored]
+        sizes = [sought.size for sought in fetched]
+        known = sum(size for size in sizes if size is not None)
+        amount = f", {render_size(known)}{' or more' if None in sizes else ''} to fetch" if fetched else ""
+        yield ok(f"{len(found)} files, {len(found) - len(fetched)} of them in the store{amount}")
+
+
+def check_packages(situation: Situation) -> Iterator[Finding]:
+    if situation.parts is None or not situation.spec.machine.host.support_tools:
+        yield skipped("no Debian packages are wanted")
+        return
+    wanted = situation.parts.packages
+    missing = [name for name in wanted if name not in situation.host.packages.installed(wanted)]
+    if not missing:
+        yield ok("all there")
+        return
+    try:
+        change = situation.host.packages.simulate(missing)
+    except FlexError as failure:
+        yield warning(
+            failure.code,
+            f"apt cannot say what it would do: {failure.message}",
+            hint="apt-get update, and check /etc/apt/sources.list.d; a bundle brings the packages along",
+        )
+        return
+    for verb, names in (("upgrade", change.upgrades), ("remove", change.removes)):
+        if names:
+            yield error(
+                "package/would-upgrade" if verb == "upgrade" else "package/would-remove",
+                f"installing {', '.join(missing)} would {verb} {', '.join(names)}",
+                hint=f"{verb} them yourself when it suits you (apt-get install {' '.join(missing)}), or set"
+                " host.supportTools: false",
+            )
+    if not change.upgrades and not change.removes:
+        yield ok(f"{len(change.installs)} will be installed, and removed again when the machine leaves")
+
+
+def check_dpkg(situation: Situation) -> Iterator[Finding]:
+    users = [user for lock in DPKG_LOCKS for user in find_users(situation.host, lock)]
+    if users:
+        holder = users[0]
+        yield warning(
+            "package/locked",
+            f"{holder} is working on the packages of this machine",
+            hint="the product waits for it; if it hangs, look at it with: ps -f " + str(holder.pid),
+        )
+        return
+    status = find_text(situation.host, "/var/lib/dpkg/status") or ""
+    half_way = [
+        paragraph.partition("Package: ")[2].partition("\n")[0]
+        for paragraph in status.split("\n\n")
+        if _HALF_WAY.search(paragraph)
+    ]
+    journal = [name for name in find_names(situation.host, "/var/lib/dpkg/updates") if name.isdigit()]
+    if half_way or journal:
+        what = f"{', '.join(half_way)} half-way installed" if half_way else "an interrupted run of dpkg"
+        yield warning(
+            "package/half-configured",
+            f"there is {what}" if journal and not half_way else f"{what}",
+            hint="dpkg --configure -a repairs that; the product does so before it installs packages",
+        )
+    else:
+        yield ok("free, and nothing is half-way installed")
+
+
+def _refusals(missing: list[Sought]) -> dict[str, ArtifactError | None]:
+    """By source: None if it answers sensibly, else why it cannot be used."""
+    refusals: dict[str, ArtifactError | None] = {}
+    for sought in missing:
+        for answer in sought.answers:
+            refused = answer.error is not None and answer.error.code not in _LACKING
+            refusals[answer.source] = refusals.get(answer.source) or (answer.error if refused else None)
+    return refusals
+
+
+def _about(source: str, refusal: ArtifactError) -> ArtifactError:
+    return ArtifactError(
+        f"{source}: {refusal.message}",
+        code=refusal.code,
+        transient=refusal.transient,
+        hint=refusal.hint,
+    )
+
+
+def _not_found(sought: Sought) -> Finding:
+    """All sources refused: transient as soon as one of them may answer better later."""
+    errors = [answer.error for answer in sought.answers if answer.error is not None]
+    if not errors:
+        return error(
+            Code.NO_SOURCE,
+            f"no source offers {sought.artifact}",
+            hint="name one in artifacts.sources: a mirror, a directory or a bundle",
+        )
+    first = next((each for each in errors if each.transient), errors[0])
+    reasons = "; ".join(
+        f"{answer.source}: {answer.error.message}" for answer in sought.answers if answer.error
+    )
+    return error(
+        first.code,
+        f"{sought.artifact} is nowhere: {reasons}",
+        hint=first.hint or "name another source in artifacts.sources",
+        transient=first.transient,
+    )
