@@ -169,10 +169,7 @@ def parse_kubeconfig(
 ) -> Connection:
     """The connection in the text of a kubeconfig. No message quotes the text: it holds credentials."""
     reader = _Reader(origin=origin, folder=folder or Path())
-    try:
-        config = msgspec.convert(_parse_text(text, reader), _Kubeconfig)
-    except msgspec.ValidationError as error:
-        raise reader.fault(f"it is not a kubeconfig: {error}") from error
+    config = _decode(text, reader)
     name = context or config.current_context
     if not name:
         raise reader.fault("it names no current context")
@@ -186,6 +183,23 @@ def parse_kubeconfig(
         proxy=Secret(cluster.proxy_url) if cluster.proxy_url else None,
         server_name=cluster.tls_server_name,
     )
+
+
+def parse_only_cluster(text: bytes, *, origin: str) -> Connection:
+    """The one cluster in a kubeconfig without users and contexts, which is what a cluster-info holds."""
+    reader = _Reader(origin=origin, folder=Path())
+    clusters = _decode(text, reader).clusters or ()
+    if len(clusters) != 1 or not clusters[0].cluster.certificate_authority_data:
+        raise reader.fault("it does not hold one cluster with its CA")
+    cluster = clusters[0].cluster
+    return Connection(server=parse_server(cluster.server), ca=reader.authority(cluster))
+
+
+def _decode(text: bytes, reader: _Reader) -> _Kubeconfig:
+    try:
+        return msgspec.convert(_parse_text(text, reader), _Kubeconfig)
+    except msgspec.ValidationError as error:
+        raise reader.fault(f"it is not a kubeconfig: {error}") from error
 
 
 def _parse_text(text: bytes, reader: _Reader) -> Any:

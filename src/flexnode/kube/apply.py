@@ -1,0 +1,64 @@
+"""Server-side apply: bring an object to what it should be, and say what that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from flexnode.kube.objects import Meta, ask, find
+from flexnode.kube.request import Api, Content, Request, object_path, with_body
+
+FIELD_MANAGER = "aks-flex-node"
+
+_COLLECTIONS = {
+    "ClusterRole": "clusterroles",
+    "ClusterRoleBinding": "clusterrolebindings",
+    "Role": "roles",
+    "RoleBinding": "rolebindings",
+    "ConfigMap": "configmaps",
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+}
+
+
+class Applied(StrEnum):
+    """What applying an object did."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+
+
+class _Any(msgspec.Struct, frozen=True):
+    metadata: Meta = Meta()
+
+
+def apply(api: Api, document: Mapping[str, Any]) -> Applied:
+    """Apply one object. What others put into it beside our fields stays; our fields become ours."""
+    path = path_of(document)
+    before = find(api, Request(path=path), _Any)
+    # Force: a field that somebody else claims is one that this product's objects cannot work without.
+    request = with_body(
+        "PATCH",
+        path,
+        document,
+        content=Content.APPLY,
+        query=(("fieldManager", FIELD_MANAGER), ("force", "true")),
+    )
+    after = ask(api, request, _Any)
+    if before is None:
+        return Applied.CREATED
+    same = before.metadata.resource_version == after.metadata.resource_version
+    return Applied.UNCHANGED if same else Applied.CHANGED
+
+
+def path_of(document: Mapping[str, Any]) -> str:
+    """Where an object of one of the kinds that this product applies lies in the API."""
+    version, metadata = document["apiVersion"], document["metadata"]
+    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    if "namespace" in metadata:
+        base = object_path(f"{base}/namespaces", metadata["namespace"])
+    return object_path(base, _COLLECTIONS[document["kind"]], metadata["name"])
