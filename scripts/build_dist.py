@@ -76,7 +76,7 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Revision:
-    """What is packed; the commit is empty outside of a checkout, `modified` tells that it is not quite that."""
+    """What is packed: the commit (empty outside of a checkout), and whether the tree differs from it."""
 
     version: str
     commit: str
