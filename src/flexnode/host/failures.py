@@ -15,6 +15,7 @@ class Code(StrEnum):
     EXISTS = "host/exists"
     NOT_DIRECTORY = "host/not-a-directory"
     IS_DIRECTORY = "host/is-a-directory"
+    NOT_FILE = "host/not-a-file"
     NOT_EMPTY = "host/not-empty"
     LOOP = "host/link-loop"
     NO_SPACE = "host/no-space"
