@@ -10,6 +10,7 @@ from flexnode.resources.state import (
     Absent,
     Directory,
     File,
+    Image,
     Link,
     Module,
     Owned,
@@ -77,10 +78,10 @@ def _describe_unit(change: Change) -> str:
     after = change.after if isinstance(change.after, Unit) else Unit(enabled=False, active=False)
     done = {
         "unmask": before.masked and not after.masked,
-        "enable": after.enabled is True and not before.enabled,
-        "disable": after.enabled is False and before.enabled,
-        "start": after.active is True and not before.active,
-        "stop": after.active is False and before.active,
+        "enable": after.enabled is True and before.enabled is False,
+        "disable": after.enabled is False and before.enabled is True,
+        "start": after.active is True and before.active is False,
+        "stop": after.active is False and before.active is True,
         "mask": after.masked and not before.masked,
     }
     return f"{_enumerate([verb for verb, needed in done.items() if needed]) or 'leave'} {change.name}"
@@ -90,8 +91,8 @@ def _describe_swap(change: Change) -> str:
     before = change.before.devices if isinstance(change.before, Swap) else ()
     after = change.after.devices if isinstance(change.after, Swap) else ()
     if after:
-        return f"turn swap on {', '.join(after)} on again"
-    return f"turn swap on {', '.join(before)} off, also after a reboot"
+        return f"turn on swap again on {', '.join(after)}"
+    return f"turn off swap on {', '.join(before)}, also after a reboot"
 
 
 def _describe_account(change: Change) -> str:
@@ -99,7 +100,11 @@ def _describe_account(change: Change) -> str:
 
 
 def _describe_image(change: Change) -> str:
-    return f"{'remove' if isinstance(change.after, Absent) else 'import'} image {change.name}"
+    match change.after:
+        case Image(pull=pull):
+            return f"{'pull' if pull else 'import'} image {change.name}"
+        case _:
+            return f"remove image {change.name}"
 
 
 def _describe_owned(change: Change) -> str:

@@ -55,8 +55,9 @@ def render_state(state: State) -> str:
             return f"user with home {home} and shell {shell}"
         case Group():
             return "group"
-        case Image(archive=archive):
-            return f"image from archive {_render_digest(archive)}" if archive else "image"
+        case Image(archive=archive, pull=pull):
+            origin = f" from archive {_render_digest(archive)}" if archive else ""
+            return "image from its registry" if pull else f"image{origin}"
         case Owned(left=left):
             parts = ", ".join(part for _, part in owned_parts(state)) or "nothing"
             return f"without {parts}" if left else parts
