@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from flexnode.artifacts import Code, render_size
 from flexnode.errors import ArtifactError, FlexError
@@ -50,11 +50,7 @@ def check_artifacts(situation: Situation) -> Iterator[Finding]:
         if not sought.found:
             yield _not_found(sought)
     if all(sought.found for sought in found):
-        fetched = [sought for sought in found if not sought.stored]
-        sizes = [sought.size for sought in fetched]
-        known = sum(size for size in sizes if size is not None)
-        amount = f", {render_size(known)}{' or more' if None in sizes else ''} to fetch" if fetched else ""
-        yield ok(f"{len(found)} files, {len(found) - len(fetched)} of them in the store{amount}")
+        yield ok(_amounts(found))
 
 
 def check_packages(situation: Situation) -> Iterator[Finding]:
@@ -113,6 +109,18 @@ def check_dpkg(situation: Situation) -> Iterator[Finding]:
         )
     else:
         yield ok("free, and nothing is half-way installed")
+
+
+def _amounts(found: Sequence[Sought]) -> str:
+    fetched = [sought for sought in found if not sought.stored]
+    if not fetched:
+        return "everything is in the store already"
+    sizes = [sought.size for sought in fetched]
+    known = sum(size for size in sizes if size is not None)
+    amount = f"{render_size(known)}{' or more' if None in sizes else ''}" if known else "of unknown size"
+    files = "1 file" if len(fetched) == 1 else f"{len(fetched)} files"
+    stored = f"; {len(found) - len(fetched)} in the store already" if len(fetched) < len(found) else ""
+    return f"{files} to fetch, {amount}{stored}"
 
 
 def _refusals(missing: list[Sought]) -> dict[str, ArtifactError | None]:
