@@ -14,27 +14,33 @@ UNIT_PATH = (
 
 ADMIN_UNITS = UNIT_PATH[0]
 
+_FOLDERS = {"WantedBy": "wants", "RequiredBy": "requires", "UpheldBy": "upholds"}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Install:
-    """The [Install] section."""
+    """The [Install] section: pairs of another unit and the folder that it looks into, and the rest."""
 
-    wanted_by: tuple[str, ...] = ()
-    required_by: tuple[str, ...] = ()
+    pulled_in_by: tuple[tuple[str, str], ...] = ()
     alias: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    default_instance: str = ""
 
     def links(self, name: str) -> tuple[str, ...]:
         """Where `systemctl enable` lays links to the unit file, below the administrator's directory."""
-        return (
-            *(f"{ADMIN_UNITS}/{target}.wants/{name}" for target in self.wanted_by),
-            *(f"{ADMIN_UNITS}/{target}.requires/{name}" for target in self.required_by),
-            *(f"{ADMIN_UNITS}/{alias}" for alias in self.alias),
-        )
+        prefix, instance, suffix = split_instance(name)
+        if instance == "" and self.default_instance:
+            name = f"{prefix}@{self.default_instance}.{suffix}"
+        folders = (f"{_fill(unit, name)}.{folder}/{name}" for unit, folder in self.pulled_in_by)
+        return tuple(f"{ADMIN_UNITS}/{entry}" for entry in (*folders, *self.aliases(name)))
+
+    def aliases(self, name: str) -> tuple[str, ...]:
+        return tuple(_fill(alias, name) for alias in self.alias)
 
 
 def parse_install(text: str) -> Install:
     """Read the section of a unit file; an empty value clears what stood before, as systemd has it."""
-    found: dict[str, list[str]] = {"WantedBy": [], "RequiredBy": [], "Alias": []}
+    found: dict[str, list[str]] = {key: [] for key in (*_FOLDERS, "Alias", "Also", "DefaultInstance")}
     section = ""
     for line in text.replace("\\\n", " ").splitlines():
         line = line.strip()
@@ -45,13 +51,27 @@ def parse_install(text: str) -> Install:
             if (words := found.get(key.strip())) is not None:
                 words[:] = [*words, *value.split()] if value.strip() else []
     return Install(
-        wanted_by=tuple(found["WantedBy"]),
-        required_by=tuple(found["RequiredBy"]),
+        pulled_in_by=tuple((unit, folder) for key, folder in _FOLDERS.items() for unit in found[key]),
         alias=tuple(found["Alias"]),
+        also=tuple(found["Also"]),
+        default_instance=found["DefaultInstance"][-1] if found["DefaultInstance"] else "",
     )
+
+
+def split_instance(name: str) -> tuple[str, str | None, str]:
+    """Prefix, instance (None: the unit has no instances, empty: it is the template itself) and suffix."""
+    stem, _, suffix = name.rpartition(".")
+    prefix, at, instance = stem.partition("@")
+    return prefix, instance if at else None, suffix
 
 
 def template_of(name: str) -> str:
     """The file that an instance comes from: getty@tty1.service from getty@.service; else the name itself."""
-    prefix, at, rest = name.partition("@")
-    return f"{prefix}@.{rest.rpartition('.')[2]}" if at else name
+    prefix, instance, suffix = split_instance(name)
+    return name if instance is None else f"{prefix}@.{suffix}"
+
+
+def _fill(text: str, name: str) -> str:
+    """The specifiers that an [Install] section may hold."""
+    prefix, instance, _ = split_instance(name)
+    return text.replace("%i", instance or "").replace("%p", prefix).replace("%n", name)

@@ -7,13 +7,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from flexnode.host.door import Enablement, FileKind, UnitInfo
+from flexnode.host.door import Enablement, UnitInfo
 from flexnode.host.failures import Code, failure
 from flexnode.host.fake.files import FakeFiles
 from flexnode.host.fake.steps import Steps
-from flexnode.host.unit_file import ADMIN_UNITS, UNIT_PATH, Install, parse_install, template_of
-
-NULL = "/dev/null"
+from flexnode.host.unit_file import ADMIN_UNITS, UNIT_PATH, parse_install
+from flexnode.host.unit_links import (
+    NULL,
+    enabling_links,
+    find_enablement,
+    find_unit_file,
+    read_install,
+    require_maskable,
+    require_unit_file,
+)
 
 
 @dataclass
@@ -51,7 +58,7 @@ class FakeUnits:
             self._launch(name)
 
     def find(self, name: str) -> UnitInfo:
-        enablement = self._enablement(name)
+        enablement = find_enablement(self.files, name)
         if not self.running:
             return UnitInfo(enablement=enablement)
         process = self.processes.get(name, Process())
@@ -73,19 +80,19 @@ class FakeUnits:
                 self._loaded = {
                     name: self._fingerprint(name)
                     for name in self._loaded
-                    if self._find_file(name) or self.is_active(name)
+                    if find_unit_file(self.files, name) or self.is_active(name)
                 }
 
     def enable(self, name: str) -> None:
-        file = self._require_file(name)
-        for link in self._install(file).links(name):
+        file = require_unit_file(self.files, name)
+        for link in read_install(self.files, file).links(name):
             there = self.files.find(link)
             if there is None or there.target != file:
                 with self.steps.step(f"enable {name}"):
                     self.files.place_link(link, file)
 
     def disable(self, name: str) -> None:
-        for link in self._links_to(name):
+        for link in enabling_links(self.files, name):
             with self.steps.step(f"disable {name}"):
                 del self.files.nodes[link]
                 folder = posixpath.dirname(link)
@@ -93,19 +100,13 @@ class FakeUnits:
                     del self.files.nodes[folder]
 
     def mask(self, name: str) -> None:
-        there = self.files.find(f"{ADMIN_UNITS}/{name}")
-        if there is not None and there.kind is not FileKind.LINK:
-            raise failure(
-                Code.UNIT_IN_THE_WAY,
-                f"cannot mask {name}: its file lies in {ADMIN_UNITS}, where the mask goes",
-            )
-        if there is None or there.target != NULL:
+        require_maskable(self.files, name)
+        if find_enablement(self.files, name) is not Enablement.MASKED:
             with self.steps.step(f"mask {name}"):
                 self.files.place_link(f"{ADMIN_UNITS}/{name}", NULL)
 
     def unmask(self, name: str) -> None:
-        there = self.files.find(f"{ADMIN_UNITS}/{name}")
-        if there is not None and there.target == NULL:
+        if find_enablement(self.files, name) is Enablement.MASKED:
             with self.steps.step(f"unmask {name}"):
                 del self.files.nodes[f"{ADMIN_UNITS}/{name}"]
 
@@ -163,50 +164,13 @@ class FakeUnits:
         if name in self.when_started:
             self.when_started[name]()
 
-    def _enablement(self, name: str) -> Enablement:
-        there = self.files.find(f"{ADMIN_UNITS}/{name}")
-        if there is not None and there.target == NULL:
-            return Enablement.MASKED
-        file = self._find_file(name)
-        if not file:
-            return Enablement.ABSENT
-        if self._links_to(name):
-            return Enablement.ENABLED
-        return Enablement.DISABLED if self._install(file).links(name) else Enablement.STATIC
-
-    def _find_file(self, name: str) -> str:
-        for candidate in dict.fromkeys((name, template_of(name))):
-            for folder in UNIT_PATH:
-                if self.files.find(f"{folder}/{candidate}") is not None:
-                    return f"{folder}/{candidate}"
-        return ""
-
-    def _require_file(self, name: str) -> str:
-        if self._enablement(name) is Enablement.MASKED:
-            raise failure(Code.UNIT_MASKED, f"{name} is masked")
-        if file := self._find_file(name):
-            return file
-        raise failure(Code.UNIT_MISSING, f"there is no unit {name}")
-
     def _require_startable(self, name: str) -> None:
-        if name not in self._loaded or self._find_file(name):
-            self._require_file(name)
-
-    def _install(self, file: str) -> Install:
-        return parse_install(self.files.read(file).decode())
-
-    def _links_to(self, name: str) -> list[str]:
-        """The links that make a unit start with others."""
-        folders = [
-            f"{ADMIN_UNITS}/{entry}"
-            for entry in (self.files.list(ADMIN_UNITS) if self.files.find(ADMIN_UNITS) else ())
-            if entry.endswith((".wants", ".requires"))
-        ]
-        return [f"{folder}/{name}" for folder in folders if self.files.find(f"{folder}/{name}") is not None]
+        if name not in self._loaded or find_unit_file(self.files, name):
+            require_unit_file(self.files, name)
 
     def _fingerprint(self, name: str) -> tuple[object, ...]:
         """Changes when the unit's file or one of its drop-ins did."""
-        file = self._find_file(name)
+        file = find_unit_file(self.files, name)
         parts: list[object] = [file, self.files.find(file).identity if file else ()]  # type: ignore[union-attr]
         for folder in UNIT_PATH:
             drop_ins = f"{folder}/{name}.d"
