@@ -7,9 +7,11 @@ import re
 import msgspec
 
 from flexnode.errors import KubeError
-from flexnode.kube.failures import Code
+from flexnode.kube.failures import Code, failure
 from flexnode.kube.objects import ask
-from flexnode.kube.request import Api, Request
+from flexnode.kube.request import Api, Request, with_body
+
+SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 _MINOR = re.compile(r"v?(\d+)\.(\d+)")
 
@@ -31,11 +33,11 @@ def read_version(api: Api) -> ServerVersion:
     return ask(api, Request(path="/version", timeout=10), ServerVersion)
 
 
-def is_reachable(api: Api) -> bool:
-    """Whether an API server is there and says that it is ready.
+def is_ready(api: Api) -> bool:
+    """Whether the API server that answers says that it is ready.
 
-    One that answers only to those it knows has been reached all the same. That it cannot be reached, or that
-    something else answers, is raised.
+    One that tells this only to those it knows counts as ready: it has been reached, and lets nobody in
+    before it is. That nobody answers, or somebody else does, is raised.
     """
     try:
         api.send(Request(path="/readyz", timeout=10))
@@ -46,3 +48,31 @@ def is_reachable(api: Api) -> bool:
             return False
         raise
     return True
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """As whom the API server knows the caller."""
+
+    username: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class _ReviewStatus(msgspec.Struct, frozen=True, rename="camel"):
+    user_info: Identity = Identity()
+
+
+class _Review(msgspec.Struct, frozen=True):
+    status: _ReviewStatus = _ReviewStatus()
+
+
+def identify(api: Api) -> Identity:
+    """As whom we come. Everybody whom the server knows may ask; a stranger is `kube/unauthorized`."""
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    try:
+        answer = ask(api, with_body("POST", SELF_REVIEWS, review), _Review)
+    except KubeError as error:
+        # Anonymous callers are forbidden to ask where they are let in at all: they are strangers, too.
+        if error.code == Code.FORBIDDEN:
+            raise failure(Code.UNAUTHORIZED, error.message) from error
+        raise
+    return answer.status.user_info
