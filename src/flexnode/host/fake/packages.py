@@ -69,7 +69,8 @@ class FakePackages:
         )
 
     def simulate_purge(self, names: Iterable[str]) -> Transaction:
-        return Transaction(removes=tuple(sorted(self._dependents(set(names) & self.present))))
+        there = self.present | self.half_configured
+        return Transaction(removes=tuple(sorted(self._dependents(set(names) & there))))
 
     def install(self, names: Iterable[str], debs: Sequence[Path] = ()) -> None:
         self._require_lock()
