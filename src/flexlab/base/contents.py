@@ -100,7 +100,13 @@ Before=ssh.service
 
 [Service]
 Type=oneshot
-ExecStart=ssh-keygen -q -t ed25519 -N "" -f /etc/ssh/ssh_host_ed25519_key
+# Durable before it has its name: a power cut would else leave an empty key, and a machine that nobody enters.
+ExecStart=rm -f /etc/ssh/draft_key /etc/ssh/draft_key.pub
+ExecStart=ssh-keygen -q -t ed25519 -N "" -f /etc/ssh/draft_key
+ExecStart=sync /etc/ssh/draft_key
+ExecStart=mv /etc/ssh/draft_key.pub /etc/ssh/ssh_host_ed25519_key.pub
+ExecStart=mv /etc/ssh/draft_key /etc/ssh/ssh_host_ed25519_key
+ExecStart=sync /etc/ssh
 
 [Install]
 WantedBy=multi-user.target

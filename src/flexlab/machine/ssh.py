@@ -22,7 +22,8 @@ from flexnode.host import run as run_on_host
 LOST = 255
 """What ssh exits with when it fails itself. A command that exits so is taken for a lost connection."""
 
-_KEEP_SECONDS = 600
+_CONNECT = 'exec "$@" >/dev/null 2>"$0"'
+"""Starts a connection that outlives its caller: it must not hold the caller's pipes open."""
 
 
 def ensure_key(lab: Lab) -> str:
@@ -96,8 +97,26 @@ def _copy(layout: Layout, source: str, target: str) -> None:
 
 
 def _ssh(layout: Layout, argv: tuple[str, ...], timeout: float, stdin: bytes) -> Completed:
+    if not layout.ssh_master.exists():
+        _connect(layout, timeout)
+    done = _run(layout, argv, timeout, stdin)
+    if done.returncode == LOST:
+        raise _unreachable(layout, done.stderr.decode(errors="replace"))
+    return done
+
+
+def _connect(layout: Layout, timeout: float) -> None:
+    """Open the shared connection. Not by `ControlPersist`: that overwrites the mark that we find it by."""
+    log = layout.ssh_master.with_suffix(".log")
+    argv = ("ssh", "-f", "-N", "-M", *_options(layout), f"root@{layout.node.address}")
+    done = _run(layout, ("sh", "-c", _CONNECT, layout.relative(log), *argv), timeout, b"")
+    if done.returncode:
+        raise _unreachable(layout, log.read_text(errors="replace"))
+
+
+def _run(layout: Layout, argv: tuple[str, ...], timeout: float, stdin: bytes) -> Completed:
     try:
-        done = process.run(
+        return process.run(
             layout.lab.require_place(),
             _in_lab(layout, argv),
             timeout=timeout,
@@ -113,15 +132,15 @@ def _ssh(layout: Layout, argv: tuple[str, ...], timeout: float, stdin: bytes) ->
             code="machine/command-timeout",
             transient=True,
         ) from error
-    if done.returncode == LOST:
-        words = done.stderr.decode(errors="replace").strip()[-500:]
-        raise LabError(
-            f"{layout.node.name} cannot be reached, or was lost: {words or 'no reason given'}",
-            code="machine/unreachable",
-            transient=True,
-            hint=f"see {layout.serial_log}",
-        )
-    return done
+
+
+def _unreachable(layout: Layout, words: str) -> LabError:
+    return LabError(
+        f"{layout.node.name} cannot be reached, or was lost: {words.strip()[-500:] or 'no reason given'}",
+        code="machine/unreachable",
+        transient=True,
+        hint=f"see {layout.serial_log}",
+    )
 
 
 def _in_lab(layout: Layout, argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -139,8 +158,6 @@ def _options(layout: Layout) -> tuple[str, ...]:
         "ConnectTimeout": "10",
         "ServerAliveInterval": "10",
         "ServerAliveCountMax": "6",  # an emulated machine at work may be silent for a while
-        "ControlMaster": "auto",
         "ControlPath": layout.relative(layout.ssh_master),
-        "ControlPersist": str(_KEEP_SECONDS),
     }
     return ("-F", "none", *(word for name, value in settings.items() for word in ("-o", f"{name}={value}")))

@@ -23,7 +23,7 @@ _SETTINGS = (
     "net.ipv4.ip_forward=1",  # the namespace is the cloud's router between pods of different nodes
     "net.ipv4.conf.all.send_redirects=0",  # nodes must keep coming through it, as in a cloud
     "net.ipv4.conf.default.send_redirects=0",
-    # Only the bridge has addresses. A tap that a relay took off it would else answer for them, past the relay.
+    # Only the bridge has addresses; a tap that a relay took off it would else answer for them as well.
     "net.ipv4.conf.default.arp_ignore=8",
 )
 
