@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from flexnode.host.door import Host
+from flexnode.host.door import Enablement, Host
 from flexnode.resources.handler import Contents
 from flexnode.resources.state import State, Swap
 
@@ -14,12 +14,13 @@ _PLAIN = re.compile(rb"[A-Za-z0-9:_.]")
 class SwapHandler:
     """Swap() is none in use. An earlier state names what was in use: that is used again, nothing else is.
 
-    A device's unit is masked before it is turned off, and unmasked before it is turned on, so that a crash in
-    between leaves a device that the next attempt still sees as one to change.
+    A device's unit is masked before it is turned off, so that a crash in between leaves one that is still
+    seen to be in use. To be used again is to be so after a reboot too: a masked one does not count as used then.
     """
 
     def observe(self, host: Host, name: str, want: State, contents: Contents) -> State:
-        return Swap(devices=tuple(sorted(host.kernel.swaps())))
+        used = set(host.kernel.swaps())
+        return Swap(devices=tuple(sorted(used - {each for each in _devices(want) if _is_masked(host, each)})))
 
     def matches(self, want: State, found: State, contents: Contents) -> bool:
         wanted, used = _devices(want), _devices(found)
@@ -27,9 +28,11 @@ class SwapHandler:
 
     def put(self, host: Host, name: str, state: State, contents: Contents) -> None:
         wanted, used = _devices(state), set(host.kernel.swaps())
-        for device in sorted(wanted - used):
-            host.units.unmask(swap_unit(device))
-            host.kernel.swap_on(device)
+        for device in sorted(wanted):
+            if _is_masked(host, device):
+                host.units.unmask(swap_unit(device))
+            if device not in used:
+                host.kernel.swap_on(device)
         if not wanted:
             for device in sorted(used):
                 host.units.mask(swap_unit(device))
@@ -37,6 +40,10 @@ class SwapHandler:
 
     def preserve(self, host: Host, name: str, found: State, contents: Contents) -> None:
         """The devices found are all there is to keep."""
+
+
+def _is_masked(host: Host, device: str) -> bool:
+    return host.units.find(swap_unit(device)).enablement is Enablement.MASKED
 
 
 def swap_unit(device: str) -> str:
