@@ -26,12 +26,16 @@ class Blobs:
         sha256 = hashlib.sha256(data).hexdigest()
         if self.find(sha256) is None:
             make_private(self._root)
-            write(self._root / sha256, data)
+            write(self.path(sha256), data)
         return Blob(sha256=sha256)
+
+    def path(self, sha256: str) -> Path:
+        """Where a blob lies, or would lie."""
+        return self._root / sha256
 
     def find(self, sha256: str) -> Path | None:
         """The file, hashed just now; None if it is not there, or is not what its name says."""
-        path = self._root / sha256
+        path = self.path(sha256)
         with translate_errors(path):
             try:
                 return path if digest_of(path) == sha256 else None

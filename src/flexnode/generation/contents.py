@@ -57,12 +57,16 @@ class StoredContents:
             case state.Secret():
                 return hashlib.sha256(self._fill_in(content).encode()).hexdigest()
 
+    def measure(self, content: Member | Blob) -> int:
+        """The size of the file behind it, none if there is no file. Hashes nothing."""
+        digest = self.digest(content)
+        places = (
+            (self.store.path(digest), self.blobs.path(digest), self.members.path(digest)) if digest else ()
+        )
+        return next((path.stat().st_size for path in places if path.is_file()), 0)
+
     def keep(self, data: bytes | Path) -> Blob:
         return self.blobs.keep(data)
-
-    def knows(self, content: Content) -> bool:
-        """Whether every secret in it can be had now."""
-        return not isinstance(content, state.Secret) or set(content.names) <= self._secrets.keys()
 
     def _fill_in(self, content: state.Secret) -> str:
         values = {"{{" + name + "}}": self._reveal(name) for name in content.names}
@@ -101,7 +105,7 @@ def _digests_in(want: State) -> Iterable[str]:
         case (
             File(content=Blob(sha256=sha256)) | File(content=Member(artifact=sha256)) | Image(archive=sha256)
         ):
-            return (sha256,)
+            return (sha256,) if sha256 else ()
         case Packages(debs=debs):
             return debs
         case _:

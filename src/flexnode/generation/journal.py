@@ -174,18 +174,14 @@ class Journal:
         return frozenset(done)
 
     def owed(self) -> tuple[Change, ...]:
-        """The changes that some unit may not have seen yet: each with only those units, in order."""
+        """The changes of this operation, each with only those units that have not seen it yet, in order."""
         owed: list[Change] = []
         for record in self.records:
             if isinstance(record, Changing):
                 owed.append(record.change)
             elif isinstance(record, Restarted):
                 owed = [_without(change, record.unit) for change in owed]
-        return tuple(change for change in owed if change.restarts or change.reloads)
-
-    def changed(self) -> tuple[str, ...]:
-        """The keys that this operation changed, or was about to."""
-        return tuple(dict.fromkeys(each.change.key for each in self.records if isinstance(each, Changing)))
+        return tuple(owed)
 
     def _last_attempt(self) -> Iterator[Record]:
         for record in reversed(self.records):

@@ -42,19 +42,28 @@ class Members:
         """The member's digest, if the catalog or an earlier unpacking tells it. Hashes nothing."""
         return member.sha256 or self._index(member.artifact).get(member.path)
 
+    def path(self, sha256: str) -> Path:
+        """Where an unpacked file of this digest lies, or would lie."""
+        return self._files.path(sha256)
+
+    def find(self, member: Member) -> Path | None:
+        """The unpacked file, hashed just now; None if nobody unpacked it yet, or it rotted."""
+        digest = self.find_digest(member)
+        return self._files.find(digest) if digest else None
+
     def require(self, member: Member) -> Path:
         """The unpacked file, hashed just now."""
-        path = self._find(member)
+        path = self.find(member)
         if path is None:
             self.unpack(member.artifact, [member])
-            path = self._find(member)
+            path = self.find(member)
         return path or self._files.require(member.sha256 or "0" * 64, name=member.path)
 
     def missing(self, members: Iterable[Member]) -> dict[str, list[Member]]:
         """Those that have to be unpacked first, by archive."""
         missing: dict[str, list[Member]] = {}
         for member in dict.fromkeys(members):
-            if self._find(member) is None:
+            if self.find(member) is None:
                 missing.setdefault(member.artifact, []).append(member)
         return missing
 
@@ -98,10 +107,6 @@ class Members:
                 if path.stem not in archives:
                     remove(path)
             remove_folder(self._root / "unpacked")
-
-    def _find(self, member: Member) -> Path | None:
-        digest = self.find_digest(member)
-        return self._files.find(digest) if digest else None
 
     def _take(self, file: Path, into: Path) -> None:
         into.parent.mkdir(mode=0o700, exist_ok=True)

@@ -1,0 +1,102 @@
+"""What a step comes to on the machine as it is now: nothing, a change, or a file that its user keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+
+from flexnode.errors import GenerationError
+from flexnode.generation.sequence import Step
+from flexnode.host.door import Host
+from flexnode.resources import Change
+from flexnode.resources.handler import Contents, Handler
+from flexnode.resources.state import Absent, Directory, File, Member, Secret, State
+
+BESIDE = ".before-flexnode"
+"""What is added to the name of an edited file for the original that is laid beside it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Move:
+    """`kept` is the path of a file that somebody edited: it stays, and the change is about the original."""
+
+    change: Change | None = None
+    kept: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Machine:
+    """A host with what it takes to look at it and to change it."""
+
+    host: Host
+    handlers: Mapping[str, Handler]
+    contents: Contents
+
+    def handler(self, kind: str) -> Handler:
+        if kind not in self.handlers:
+            raise GenerationError(
+                f"no part of this version manages things of the kind {kind}",
+                code="generation/unknown-kind",
+                hint="use the version of aks-flex-node that composed this generation",
+            )
+        return self.handlers[kind]
+
+    def exists(self, path: str) -> bool:
+        return self.host.files.find(path) is not None
+
+    def judge(self, step: Step) -> Move:
+        """Look at the resource and say what has to be done. Changes nothing."""
+        resource = step.resource
+        handler = self.handler(resource.kind)
+        found = handler.observe(self.host, resource.name, step.goal, self.contents)
+        if handler.matches(step.goal, found, self.contents):
+            return Move()
+        if step.returning and self._is_edited(step, handler, found):
+            return Move(change=self._beside(step, handler), kept=resource.name)
+        change = Change(
+            key=resource.key,
+            before=found,
+            after=step.goal,
+            disruption=resource.disruption,
+            restarts=resource.restarts,
+            reloads=resource.reloads,
+        )
+        return Move(change=change)
+
+    def put(self, change: Change) -> None:
+        self.handler(change.kind).put(self.host, change.name, change.after, self.contents)
+
+    def preserve(self, change: Change) -> None:
+        """Keep what `change` overwrites, so that it can be put back."""
+        self.handler(change.kind).preserve(self.host, change.name, change.before, self.contents)
+
+    def _is_edited(self, step: Step, handler: Handler, found: State) -> bool:
+        """Whether what lies there is neither the product's nor what was there before it."""
+        if step.resource.kind not in ("file", "link") or step.resource.until or isinstance(found, Absent):
+            return False
+        if any(self._is_unknowable(state) for state in step.ours):
+            return False
+        return not any(handler.matches(state, found, self.contents) for state in step.ours)
+
+    def _is_unknowable(self, state: State) -> bool:
+        """Credentials change and are forgotten: a file that had one in it is never left behind as an edit."""
+        if not isinstance(state, File):
+            return False
+        content = state.content
+        return isinstance(content, Secret) or (
+            isinstance(content, Member) and not self.contents.digest(content)
+        )
+
+    def _beside(self, step: Step, handler: Handler) -> Change | None:
+        """Lay the original under the first free name; None if there was none, or it lies there already."""
+        if isinstance(step.goal, Absent | Directory):
+            return None
+        for number in count():
+            name = f"{step.resource.name}{BESIDE}{f'.{number}' if number else ''}"
+            found = handler.observe(self.host, name, step.goal, self.contents)
+            if handler.matches(step.goal, found, self.contents):
+                return None
+            if isinstance(found, Absent):
+                return Change(key=f"{step.resource.kind}:{name}", before=found, after=step.goal)
+        raise AssertionError("unreachable")
