@@ -27,16 +27,23 @@ class Code(StrEnum):
     UNIT_MASKED = "host/unit-masked"
     UNIT_FAILED = "host/unit-failed"
     UNIT_IN_THE_WAY = "host/unit-file-in-the-way"
+    UNIT_ANSWER = "host/unit-unclear"
+    SYSTEMD_DOWN = "host/systemd-unavailable"
     SYSCTL_MISSING = "host/no-such-sysctl"
     SYSCTL_REFUSED = "host/sysctl-refused"
     MODULE_MISSING = "host/no-such-module"
     MODULE_BUSY = "host/module-in-use"
+    MODULE_REFUSED = "host/module-refused"
     SWAP = "host/swap"
+    FILTER_ANSWER = "host/packet-filter-unclear"
     PACKAGE_UNKNOWN = "package/unknown"
     PACKAGE_HELD = "package/held"
     PACKAGE_LOCKED = "package/locked"
     PACKAGE_NETWORK = "package/no-network"
     PACKAGE_DIGEST = "package/digest-mismatch"
+    PACKAGE_UNTRUSTED = "package/untrusted"
+    PACKAGE_STALE = "package/list-out-of-date"
+    PACKAGE_INTERRUPTED = "package/interrupted"
     PACKAGE_FAILED = "package/failed"
     RUNTIME_DOWN = "runtime/unavailable"
     RUNTIME_TIMEOUT = "runtime/timeout"
@@ -49,9 +56,12 @@ _TRANSIENT = frozenset(
     {
         Code.NO_SPACE,
         Code.BUSY,
+        Code.SYSTEMD_DOWN,
         Code.MODULE_BUSY,
         Code.PACKAGE_LOCKED,
         Code.PACKAGE_NETWORK,
+        Code.PACKAGE_STALE,
+        Code.PACKAGE_INTERRUPTED,
         Code.PACKAGE_DIGEST,
         Code.RUNTIME_DOWN,
         Code.RUNTIME_TIMEOUT,
@@ -67,6 +77,7 @@ _HINTS = {
     Code.PACKAGE_LOCKED: "another package manager runs; wait for its end",
     Code.PACKAGE_NETWORK: "check /etc/apt/sources.list.d, the proxy, and the network",
     Code.PACKAGE_HELD: "apt-mark unhold it, or install it yourself",
+    Code.PACKAGE_UNTRUSTED: "the archive's key is missing or expired; see apt-get update",
     Code.PACKAGE_DIGEST: "the archive or a proxy in between is being updated, or lies; run apt-get update",
     Code.RUNTIME_DOWN: "see systemctl status containerd, and journalctl -u containerd",
 }

@@ -1,0 +1,192 @@
+"""Debian packages, by apt and dpkg.
+
+The machine's own package lists are never touched. Where they are missing or too old, as on a fresh cloud
+image, lists of our own are fetched beside them: a plan writes nothing, and leaving has nothing to put back.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flexnode.clock import Clock, SystemClock
+from flexnode.errors import CommandError, FlexError, HostError
+from flexnode.host.apt_words import INSTALLED, is_half_way, parse_simulation, parse_status, translate_apt
+from flexnode.host.command import Command, Completed, run
+from flexnode.host.door import Files, Transaction
+from flexnode.host.failures import Code
+from flexnode.retry import retry
+
+STATUS = "/var/lib/dpkg/status"
+_PENDING = "/var/lib/dpkg/updates"
+_CACHE = "/var/cache"
+_FOLDER = "aks-flex-node-apt-"
+
+_ENVIRONMENT = {
+    "DEBIAN_FRONTEND": "noninteractive",
+    "DEBIAN_PRIORITY": "critical",
+    "APT_LISTCHANGES_FRONTEND": "none",
+    "NEEDRESTART_SUSPEND": "1",  # or it would restart services under a running node
+}
+_OPTIONS = (
+    "APT::Get::AutomaticRemove=false",
+    "Acquire::Retries=1",
+    "Acquire::http::Timeout=20",
+    "Acquire::https::Timeout=20",
+    "DPkg::Lock::Timeout=300",
+    "Dpkg::Options::=--force-confdef",
+    "Dpkg::Options::=--force-confold",
+    "Dpkg::Use-Pty=0",
+)
+_PATIENCE = 1800.0
+_LOCK_DELAYS = (2.0,) * 5 + (10.0,) * 29
+"""dpkg by itself does not wait for its lock: about the five minutes that apt does."""
+
+
+@dataclass(kw_only=True)
+class AptPackages:
+    """`run` runs programs where the packages lie: on this machine, or in the root file system of another."""
+
+    files: Files
+    run: Callable[[Command], Completed] = run
+    clock: Clock = field(default_factory=SystemClock)
+    _folder: str = ""
+    _options: tuple[str, ...] = ()
+
+    def installed(self, names: Iterable[str]) -> frozenset[str]:
+        states = self._states()
+        return frozenset(name for name in names if states.get(name) in INSTALLED)
+
+    def simulate(self, names: Iterable[str], debs: Sequence[Path] = ()) -> Transaction:
+        words = (*names, *self._lay_out(debs))
+        return self._simulate("install", *words) if words else Transaction()
+
+    def simulate_purge(self, names: Iterable[str]) -> Transaction:
+        there = self._known(names)
+        return self._simulate("purge", *there) if there else Transaction()
+
+    def install(self, names: Iterable[str], debs: Sequence[Path] = ()) -> None:
+        words = (*names, *self._lay_out(debs))
+        if words:
+            self._repair()
+            self._change(
+                f"install {' '.join(words)}", "install", "--no-remove", "--no-install-recommends", *words
+            )
+
+    def purge(self, names: Iterable[str]) -> None:
+        there = self._known(names)
+        if there:
+            self._repair()
+            self._change(f"purge {' '.join(there)}", "purge", *there)
+
+    def _simulate(self, verb: str, *words: str) -> Transaction:
+        argv = ("--simulate", verb, "--no-install-recommends", *words)
+        return parse_simulation(self._with_lists(lambda: self._apt(f"{verb} {' '.join(words)}", *argv)).text)
+
+    def _change(self, what: str, *argv: str) -> None:
+        def change() -> Completed:
+            try:
+                return self._apt(what, *argv)
+            except HostError as error:
+                if error.code != Code.PACKAGE_INTERRUPTED:
+                    raise
+            self._configure()
+            return self._apt(what, *argv)
+
+        self._with_lists(change)
+
+    def _with_lists(self, act: Callable[[], Completed]) -> Completed:
+        """Once more with fresh lists, where the present ones do not know a package or its latest file."""
+        try:
+            return act()
+        except HostError as error:
+            if self._options or error.code not in (Code.PACKAGE_UNKNOWN, Code.PACKAGE_STALE):
+                raise
+        self._fetch_lists()
+        return act()
+
+    def _fetch_lists(self) -> None:
+        lists = f"{self._own_folder()}/lists"
+        options = (
+            f"Dir::State::Lists={lists}",
+            "Dir::Cache::pkgcache=",  # the caches belong to the machine's own lists
+            "Dir::Cache::srcpkgcache=",
+            "Acquire::Languages=none",
+            "Acquire::GzipIndexes=true",
+        )
+        for folder in (lists, f"{lists}/partial", f"{lists}/auxfiles"):
+            self.files.make_directory(folder, mode=0o755)
+        strict = ("-o", "APT::Update::Error-Mode=any")  # else an unreachable archive is a mere warning
+        self._apt("fetch the package lists", "update", *strict, options=options)
+        self._options = options
+
+    def _repair(self) -> None:
+        """Finish what another package manager was killed at."""
+        pending = self.files.list(_PENDING) if self.files.find(_PENDING) else ()
+        if is_half_way(self._states()) or any(name.isdecimal() for name in pending):
+            self._configure()
+
+    def _configure(self) -> None:
+        argv = ("dpkg", "--configure", "--pending", "--force-confdef", "--force-confold")
+        command = Command(argv=argv, env=_ENVIRONMENT, timeout=_PATIENCE)
+        retry(
+            lambda: self._run(command, "finish what was installed half-way"),
+            delays=_LOCK_DELAYS,
+            clock=self.clock,
+        )
+
+    def _apt(self, what: str, *argv: str, options: tuple[str, ...] | None = None) -> Completed:
+        chosen = (*_OPTIONS, *(self._options if options is None else options))
+        flags = tuple(word for option in chosen for word in ("-o", option))
+        command = Command(argv=("apt-get", "-y", "-q", *flags, *argv), env=_ENVIRONMENT, timeout=_PATIENCE)
+        return self._run(command, what)
+
+    def _run(self, command: Command, what: str) -> Completed:
+        try:
+            return self.run(command)
+        except CommandError as error:
+            if error.code != "host/command-failed":
+                raise
+            raise translate_apt(
+                error.message.partition(" exited with ")[2].partition(": ")[2], what
+            ) from error
+
+    def _lay_out(self, debs: Sequence[Path]) -> tuple[str, ...]:
+        """apt knows a package file by its ending, and sees only what lies on its own machine."""
+        paths = []
+        for deb in debs:
+            paths.append(path := f"{self._own_folder()}/{deb.name.removesuffix('.deb')}.deb")
+            if self.files.find(path) is None:
+                self.files.install(path, deb, mode=0o644)
+        return tuple(paths)
+
+    def _own_folder(self) -> str:
+        """Of this process; gone with it. What a killed one left goes first."""
+        if not self._folder:
+            for name in self.files.list(_CACHE):
+                if name.startswith(_FOLDER) and not Path(f"/proc/{name.removeprefix(_FOLDER)}").exists():
+                    self.files.remove_tree(f"{_CACHE}/{name}")
+            self._folder = f"{_CACHE}/{_FOLDER}{os.getpid()}"
+            self.files.make_directory(self._folder, mode=0o755)
+            weakref.finalize(self, _tidy, self.files, self._folder)
+        return self._folder
+
+    def _known(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of which something is there, if only their configuration."""
+        states = self._states()
+        return tuple(name for name in names if states.get(name, "not-installed") != "not-installed")
+
+    def _states(self) -> dict[str, str]:
+        if self.files.find(STATUS) is None:
+            return {}
+        return dict(parse_status(self.files.read(STATUS).decode(errors="replace")))
+
+
+def _tidy(files: Files, folder: str) -> None:
+    try:
+        files.remove_tree(folder)
+    except FlexError:
+        return  # the next process finds it
