@@ -86,11 +86,11 @@ def check_swap(situation: Situation) -> Iterator[Finding]:
             f"{', '.join(devices)} will be switched off, and on again when the machine leaves the cluster"
         )
     else:
-        yield error(
+        yield warning(
             "preflight/swap",
-            f"swap is in use on {', '.join(devices)}, and kubelet does not start with swap",
-            hint="switch it off for good (swapoff -a, and its line in /etc/fstab), or let the product do it:"
-            " host.manageSwap: true",
+            f"swap stays in use on {', '.join(devices)}, as configured: kubelet is told not to mind, and what"
+            " pods are promised of the memory does not hold",
+            hint="let the product switch it off: host.manageSwap: true",
         )
 
 

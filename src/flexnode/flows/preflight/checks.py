@@ -9,6 +9,7 @@ from flexnode.flows.preflight import (
     machine,
     naming,
     network,
+    own,
     ports,
     proxy,
     reach,
@@ -28,6 +29,12 @@ CHANGING = frozenset({Operation.BOOTSTRAP, Operation.UPGRADE})
 CHECKS: tuple[Check, ...] = (
     Check(name="root", title="whether root runs it", run=machine.check_root, before=ALWAYS),
     Check(name="systemd", title="whether systemd runs the machine", run=machine.check_systemd, before=ALWAYS),
+    Check(
+        name="state",
+        title="whether what the product knows of this machine can be read",
+        run=own.check_state,
+        before=ALWAYS,
+    ),
     Check(name="os", title="Debian 12 or 13, Ubuntu 22.04 or 24.04", run=machine.check_os, before=STARTING),
     Check(name="kernel", title="Linux 5.19 or newer", run=machine.check_kernel, before=CHANGING),
     Check(
@@ -136,6 +143,12 @@ CHECKS: tuple[Check, ...] = (
         title="whether somebody approves kubelets' serving certificates",
         run=cluster.check_serving_approver,
         remote=True,
+    ),
+    Check(
+        name="catalog",
+        title="whether the catalog has every file of the chosen versions",
+        run=supplies.check_catalog,
+        before=CHANGING,
     ),
     Check(
         name="artifact-sources",

@@ -10,7 +10,7 @@ from typing import Protocol
 from flexnode.artifacts import Proxies
 from flexnode.clock import Clock
 from flexnode.components.inputs import Parts
-from flexnode.errors import ArtifactError
+from flexnode.errors import ArtifactError, FlexError
 from flexnode.host.door import Host
 from flexnode.model.artifact import Artifact
 from flexnode.model.facts import Facts
@@ -26,6 +26,8 @@ class Ours:
 
     joined: bool = False
     generation: str = ""
+    warning: str = ""  # what of the product's state is damaged, and what is used in its place
+    failure: FlexError | None = None  # why the state cannot be read at all
     keys: frozenset[str] = frozenset()
     trees: tuple[str, ...] = ()  # directories of kubelet, containerd and CNI that are owned as a whole
 
@@ -123,6 +125,7 @@ class Situation:
     uid: int  # of the user who runs the product
     resolve: Callable[[str], Sequence[str]]  # a host name's addresses, or an ArtifactError
     parts: Parts | None = None
+    no_parts: FlexError | None = None  # why there are none
     search: Callable[[], Sequence[Sought]] | None = None  # asks every source, once however often it is called
     cluster: Cluster | None = None
     proxies: Proxies = field(default_factory=Proxies)  # the configured ones, passwords included

@@ -12,6 +12,8 @@ from flexnode.flows.preflight.processes import find_users
 from flexnode.flows.preflight.reading import find_names, find_text
 from flexnode.flows.preflight.situation import Situation, Sought
 
+NOTHING_CHOSEN = "no versions are chosen, so nothing is needed; see catalog"
+
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 _HALF_WAY = re.compile(r"^Status: \S+ \S+ (?:half-\w+|unpacked)$", re.MULTILINE)
 
@@ -19,9 +21,19 @@ _HALF_WAY = re.compile(r"^Status: \S+ \S+ (?:half-\w+|unpacked)$", re.MULTILINE)
 _LACKING = frozenset({Code.NOT_FOUND})
 
 
+def check_catalog(situation: Situation) -> Iterator[Finding]:
+    if situation.no_parts is not None:
+        yield failed(situation.no_parts, hint="choose another version in versions.kubernetes")
+    elif situation.parts is None:
+        yield skipped(NOTHING_CHOSEN)
+    else:
+        files = sorted(situation.parts.artifacts.values(), key=str)
+        yield ok(", ".join(f"{file.component} {file.version}" for file in files))
+
+
 def check_artifact_sources(situation: Situation) -> Iterator[Finding]:
     if situation.search is None:
-        yield skipped("no version is chosen, so nothing is needed")
+        yield skipped(NOTHING_CHOSEN)
         return
     missing = [sought for sought in situation.search() if not sought.stored]
     if not missing:
@@ -43,7 +55,7 @@ def check_artifact_sources(situation: Situation) -> Iterator[Finding]:
 
 def check_artifacts(situation: Situation) -> Iterator[Finding]:
     if situation.search is None:
-        yield skipped("no version is chosen, so nothing is needed")
+        yield skipped(NOTHING_CHOSEN)
         return
     found = situation.search()
     for sought in found:

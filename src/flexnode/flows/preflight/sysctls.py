@@ -8,13 +8,10 @@ from collections.abc import Iterator, Mapping
 from flexnode.flows.preflight.check import Finding, ok, skipped, warning
 from flexnode.flows.preflight.reading import find_names, find_text
 from flexnode.flows.preflight.situation import Situation
-from flexnode.host.door import FileKind, Host
+from flexnode.host.door import Host
 
 FOLDERS = ("/usr/lib/sysctl.d", "/usr/local/lib/sysctl.d", "/run/sysctl.d", "/etc/sysctl.d")
 """Weakest first: a file hides one of the same name in an earlier folder. All are read in order of names."""
-
-LAST = "/etc/sysctl.conf"
-"""Read after all of them: by a link in the last folder, and by `sysctl --system`."""
 
 
 def check_sysctls(situation: Situation) -> Iterator[Finding]:
@@ -55,18 +52,11 @@ def _dotted(key: str) -> str:
 
 
 def _later_files(host: Host, ours: str) -> list[str]:
-    """The files that are read after `ours`, in their order."""
+    """The files that are read after `ours`, in their order. /etc/sysctl.conf is read where a link says so."""
     by_name = {
         name: f"{folder}/{name}"
         for folder in FOLDERS
         for name in find_names(host, folder)
         if name.endswith(".conf")
     }
-    name_of_ours = ours.rpartition("/")[2]
-    later = [path for name, path in sorted(by_name.items()) if name > name_of_ours and path != ours]
-    return [path for path in later if not _leads_to_last(host, path)] + [LAST]
-
-
-def _leads_to_last(host: Host, path: str) -> bool:
-    info = host.files.find(path)
-    return info is not None and info.kind is FileKind.LINK and info.target in ("../sysctl.conf", LAST)
+    return [path for name, path in sorted(by_name.items()) if name > ours.rpartition("/")[2]]

@@ -188,7 +188,7 @@ CASES = [
     Case(
         about="swap that the user keeps",
         check="swap",
-        level=Level.ERROR,
+        level=Level.WARNING,
         code="preflight/swap",
         says="/dev/vda2",
         hint="host.manageSwap: true",

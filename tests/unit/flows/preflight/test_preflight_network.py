@@ -241,12 +241,12 @@ CASES = [
         host=having("/etc/sysctl.d/99-hardening.conf", "# CIS\nnet.ipv4.ip_forward=0\n"),
     ),
     Case(
-        about="the old file, which a link puts last",
+        about="the old file, which a link puts behind",
         check="sysctls",
         level=Level.WARNING,
         code="preflight/sysctl-overridden",
-        says="/etc/sysctl.conf sets",
-        hint="/etc/sysctl.conf",
+        says="/etc/sysctl.d/99-sysctl.conf sets",
+        hint="/etc/sysctl.d/99-sysctl.conf",
         host=lambda host: (
             host.files.place("/etc/sysctl.conf", "-net/ipv4/ip_forward = 0\n"),
             host.files.place_link("/etc/sysctl.d/99-sysctl.conf", "../sysctl.conf"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from flexnode.artifacts import Code
+from flexnode.errors import CatalogError
 from flexnode.flows.preflight import Level
 from flexnode.flows.preflight.situation import Answer, Sought
 from flexnode.host.fake import FakeHost
@@ -59,6 +60,22 @@ def half_installed(host: FakeHost) -> None:
 
 
 CASES = [
+    Case(
+        about="a version that nobody knows",
+        check="catalog",
+        level=Level.ERROR,
+        code="catalog/unknown-kubernetes",
+        says="there is no release set",
+        hint="known minor versions: 1.35",
+        changes={
+            "parts": None,
+            "no_parts": CatalogError(
+                "there is no release set for Kubernetes 1.99",
+                code="catalog/unknown-kubernetes",
+                hint="known minor versions: 1.35",
+            ),
+        },
+    ),
     Case(
         about="at no source",
         check="artifacts",

@@ -1,0 +1,98 @@
+"""Looking for artifacts at their sources without fetching them: each file is opened, and closed again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from flexnode.artifacts import HttpSettings, Offer, Source, Store, digest_of, open_sources
+from flexnode.artifacts.parallel import Stop, run_parallel
+from flexnode.artifacts.proxies import redact
+from flexnode.clock import Clock
+from flexnode.errors import ArtifactError
+from flexnode.flows.preflight.situation import Answer, Sought
+from flexnode.model.artifact import Artifact
+
+WORKERS = 6
+
+
+class Search:
+    """Asks every source for every file that the store lacks: once, however often it is called."""
+
+    def __init__(
+        self,
+        artifacts: Sequence[Artifact],
+        sources: Sequence[str],
+        *,
+        store: Path,
+        http: HttpSettings,
+        clock: Clock,
+    ) -> None:
+        self._artifacts = artifacts
+        self._sources = sources
+        self._store = Store(store)
+        self._http = http
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._found: Sequence[Sought] | None = None
+
+    def __call__(self) -> Sequence[Sought]:
+        with self._lock:
+            if self._found is None:
+                self._found = self._search()
+            return self._found
+
+    def _search(self) -> Sequence[Sought]:
+        missing = [each for each in self._artifacts if not self._is_stored(each)]
+        answers: dict[str, list[Answer]] = {artifact.sha256: [] for artifact in missing}
+        if missing:
+            for text in self._sources:
+                for artifact, answer in zip(missing, self._ask(text, missing), strict=True):
+                    answers[artifact.sha256] += answer
+        return [
+            Sought(
+                artifact=artifact,
+                stored=artifact.sha256 not in answers,
+                answers=tuple(answers.get(artifact.sha256, ())),
+            )
+            for artifact in self._artifacts
+        ]
+
+    def _is_stored(self, artifact: Artifact) -> bool:
+        """Whether the file is there, whole. The store's own question would remove a damaged one."""
+        path = self._store.path(artifact.sha256)
+        try:
+            return path.is_file() and digest_of(path) == artifact.sha256
+        except OSError:  # a user who may not look, or a dying disk: fetching will tell
+            return False
+
+    def _ask(self, text: str, missing: Sequence[Artifact]) -> list[list[Answer]]:
+        """What one source says about each file. One that cannot even be opened says the same about all."""
+        name = redact(text)
+        try:
+            with open_sources((text,), settings=self._http, clock=self._clock) as (source,):
+                jobs = [lambda artifact=artifact: _look(name, source, artifact) for artifact in missing]
+                return run_parallel(jobs, workers=WORKERS, stop=Stop())
+        except ArtifactError as error:
+            return [[Answer(source=name, error=error)] for _ in missing]
+
+
+def _look(name: str, source: Source, artifact: Artifact) -> list[Answer]:
+    """The first good answer of one source, or the last bad one; nothing where it offers no such file."""
+    answer: list[Answer] = []
+    for offer in source.offers(artifact):
+        answer = [_open(name, offer)]
+        if answer[0].error is None:
+            break
+    return answer
+
+
+def _open(name: str, offer: Offer) -> Answer:
+    try:
+        with offer.open(0) as stream:
+            # The first bytes show what the headers do not: a login page, a connection that breaks at once.
+            next(iter(stream.chunks), b"")
+            return Answer(source=name, size=stream.total)
+    except ArtifactError as error:
+        return Answer(source=name, error=error)
