@@ -84,7 +84,7 @@ def parse_save(text: str) -> tuple[Table, ...]:
 
 
 def render_removal(tables: Sequence[Table], prefixes: Sequence[str]) -> str:
-    """For `iptables-restore --noflush`: what removes the chains with these prefixes, and the jumps to them."""
+    """For `iptables-restore --noflush`: what removes chains with these prefixes, and the jumps to them."""
     start = tuple(prefixes)
     parts = []
     for table in tables:
