@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from flexnode.errors import CatalogError
 from flexnode.model.artifact import Artifact
 from flexnode.model.facts import Facts
 from flexnode.model.machine import MachineSpec
@@ -18,6 +19,17 @@ class Parts:
     artifacts: Mapping[str, Artifact]  # kubelet, kubectl, containerd, runc, cni-plugins, pause …
     packages: tuple[str, ...]  # Debian packages that a node needs beyond a minimal system
     pause_image: str  # the reference that kubelet and containerd know the sandbox image by
+
+    def require(self, component: str) -> Artifact:
+        """The file of a component that no node works without."""
+        try:
+            return self.artifacts[component]
+        except KeyError:
+            raise CatalogError(
+                f"the parts of this node lack {component}",
+                code="catalog/part-missing",
+                hint=f"choose versions for which the catalog, or an overlay, has a file of {component}",
+            ) from None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
