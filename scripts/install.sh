@@ -8,6 +8,8 @@ HOME_DIR=/opt/aks-flex-node
 CONFIG_DIR=/etc/aks-flex-node
 UNITS=/etc/systemd/system
 BUSY=75
+NEWLINE='
+'
 
 usage() {
   cat <<EOF
@@ -148,53 +150,65 @@ begin() { # the folder with the record; one installation at a time
   top=$HOME_DIR
   while [ ! -d "$root${top%/*}/" ]; do top=${top%/*}; done
   if [ ! -d "$root$top" ]; then # whole or not at all: nothing may be made that the record does not know
-    rm -rf "$root$top.new"
-    mkdir -p "$root$top.new${HOME_DIR#"$top"}"
+    rm -rf "$root$top.flexnode-new"
+    mkdir -p "$root$top.flexnode-new${HOME_DIR#"$top"}"
     folder=$HOME_DIR
     while [ "$folder" != "$top" ]; do
       folder=${folder%/*}
       printf 'folder %s\n' "$folder"
-    done >"$root$top.new${HOME_DIR#"$top"}/record"
-    mv -T "$root$top.new" "$root$top"
+    done >"$root$top.flexnode-new${HOME_DIR#"$top"}/record"
+    mv -T "$root$top.flexnode-new" "$root$top"
   fi
   home=$root$HOME_DIR
   record=$home/record
   exec 9>>"$home/lock"
   flock -n 9 || fail "another installation is under way" "wait for it" "$BUSY"
   [ -e "$record" ] || : >"$record"
+  recorded=$(cat "$record")
 }
 
-note() { # add a line to the record
-  grep -qxF "$1" "$record" && return
-  { cat "$record"; printf '%s\n' "$1"; } >"$record.new"
-  sync "$record.new"
-  mv -fT "$record.new" "$record"
+says() { # whether a line stands in the record
+  case $NEWLINE$recorded$NEWLINE in
+    *"$NEWLINE$1$NEWLINE"*) ;;
+    *) return 1 ;;
+  esac
 }
 
-make_folder() { # path, mode
+note() { says "$1" || recorded=$recorded${recorded:+$NEWLINE}$1; }
+
+claim_folder() { # it is made if it is missing, with those above it
   [ ! -d "$root$1/" ] || return 0
-  make_folder "${1%/*}" 0755
+  claim_folder "${1%/*}"
   note "folder $1"
-  mkdir -m "$2" "$root$1"
 }
 
 claim() { # what is at a path before it is ours, is kept
-  ! grep -qxF -e "made $1" -e "replaced $1" "$record" || return 0
+  claim_folder "${1%/*}"
+  ! says "made $1" && ! says "replaced $1" || return 0
   if [ -e "$root$1" ] || [ -L "$root$1" ]; then
     mkdir -p "$home/before${1%/*}"
     rm -rf "$home/before$1"
     cp -a "$root$1" "$home/before$1"
-    sync -f "$home"
     note "replaced $1"
   else
     note "made $1"
   fi
 }
 
+claim_all() {
+  while read -r _ path; do claim "$path"; done <<EOF
+$(list_files && list_links)
+EOF
+  claim_folder "$CONFIG_DIR"
+  [ "$recorded" != "$(cat "$record")" ] || return 0
+  printf '%s\n' "$recorded" >"$record.new"
+  sync -f "$record.new" # and the copies of what will be replaced
+  mv -fT "$record.new" "$record"
+}
+
 place() { # a file of the archive, where it goes
-  make_folder "${2%/*}" 0755
-  claim "$2"
   if [ -L "$root$2" ] || ! cmp -s "$1" "$root$2"; then
+    mkdir -p "$root${2%/*}"
     cp "$1" "$root$2.flexnode-new"
     chmod 0644 "$root$2.flexnode-new"
     sync "$root$2.flexnode-new"
@@ -202,14 +216,9 @@ place() { # a file of the archive, where it goes
   fi
 }
 
-place_link() { # what it says, where it goes
-  make_folder "${2%/*}" 0755
-  claim "$2"
-  point "$1" "$root$2"
-}
-
 point() { # a link moves in one step
   [ "$(readlink "$2" || true)" != "$1" ] || return 0
+  mkdir -p "${2%/*}"
   ln -sfn "$1" "$2.flexnode-new"
   mv -fT "$2.flexnode-new" "$2"
 }
@@ -241,8 +250,32 @@ compile() { # bytecode, where the archive has none; a root file system that does
   (cd "$1" && "$python" -I -m compileall -q -o 0 --invalidation-mode unchecked-hash lib)
 }
 
+list_files() { # of the archive, and where they go
+  cat <<EOF
+systemd/$PROGRAM-agent.service $UNITS/$PROGRAM-agent.service
+systemd/$PROGRAM-recover.service $UNITS/$PROGRAM-recover.service
+completion/bash/$PROGRAM /usr/local/share/bash-completion/completions/$PROGRAM
+completion/zsh/_$PROGRAM /usr/local/share/zsh/site-functions/_$PROGRAM
+completion/fish/$PROGRAM.fish /usr/share/fish/vendor_completions.d/$PROGRAM.fish
+EOF
+}
+
+list_links() { # what they say, and where they go; enabling a unit needs no systemd that runs
+  wanted=$UNITS/multi-user.target.wants
+  cat <<EOF
+$HOME_DIR/current/bin/$PROGRAM /usr/local/bin/$PROGRAM
+$UNITS/$PROGRAM-recover.service $wanted/$PROGRAM-recover.service
+EOF
+  [ -z "$start" ] || echo "$UNITS/$PROGRAM-agent.service $wanted/$PROGRAM-agent.service"
+}
+
+install_files() {
+  list_files | while read -r file path; do place "$home/current/$file" "$path"; done
+  list_links | while read -r words path; do point "$words" "$root$path"; done
+}
+
 install_config() {
-  make_folder "$CONFIG_DIR" 0700
+  [ -d "$root$CONFIG_DIR" ] || mkdir -p -m 0700 "$root$CONFIG_DIR"
   if [ "$config" ] && [ ! -e "$root$CONFIG_DIR/$target" ]; then
     draft=$root$CONFIG_DIR/.$target.flexnode-new
     rm -f "$draft"
@@ -252,29 +285,14 @@ install_config() {
   fi
 }
 
-install_files() {
-  for unit in agent recover; do
-    place "$home/current/systemd/$PROGRAM-$unit.service" "$UNITS/$PROGRAM-$unit.service"
-  done
-  place "$home/current/completion/bash/$PROGRAM" "/usr/local/share/bash-completion/completions/$PROGRAM"
-  place "$home/current/completion/zsh/_$PROGRAM" "/usr/local/share/zsh/site-functions/_$PROGRAM"
-  place "$home/current/completion/fish/$PROGRAM.fish" "/usr/share/fish/vendor_completions.d/$PROGRAM.fish"
-  place_link "$HOME_DIR/current/bin/$PROGRAM" "/usr/local/bin/$PROGRAM"
-  enable recover
-  [ -z "$start" ] || enable agent
-}
-
-enable() { # what systemctl enable does, also where no systemd runs
-  place_link "$UNITS/$PROGRAM-$1.service" "$UNITS/multi-user.target.wants/$PROGRAM-$1.service"
-}
-
 prune() { # exactly one earlier version stays
-  for folder in "$home"/versions/* "$home"/versions/.draft; do
+  for folder in "$home"/versions/*; do
     case versions/${folder##*/} in
       "$(readlink "$home/current")" | "$(readlink "$home/previous" || true)") ;;
       *) rm -rf "$folder" ;;
     esac
   done
+  [ ! -d "$home/versions/.draft" ] || rm -rf "$home/versions/.draft"
 }
 
 tell_systemd() { # a node that runs notices nothing but a new agent
@@ -330,6 +348,7 @@ trap 'rm -f "$listing"' EXIT
 verify "$source" "$listing"
 check_target
 begin
+claim_all
 install_version
 install_files
 install_config

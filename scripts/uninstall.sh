@@ -63,9 +63,9 @@ restore() { # what the record says, the last entry first
   done
   [ -e "$record" ] || return 0
   tac "$record" | while read -r kind path; do
-    rm -rf "$root$path.flexnode-new"
+    remove_file "$root$path.flexnode-new"
     case $kind in
-      made) rm -f "$root$path" ;;
+      made) remove_file "$root$path" ;;
       replaced)
         cp -a "$home/before$path" "$root$path.flexnode-new"
         mv -fT "$root$path.flexnode-new" "$root$path"
@@ -74,9 +74,11 @@ restore() { # what the record says, the last entry first
   done
 }
 
+remove_file() { [ ! -e "$1" ] && [ ! -L "$1" ] || rm -f "$1"; }
+
 remove_folders() { # those that were made; what somebody else put there stays, and they with it
   for folder in $folders; do
-    rmdir "$root$folder" 2>/dev/null || true
+    [ ! -d "$root$folder" ] || [ "$(ls -A "$root$folder")" ] || rmdir "$root$folder" || true
   done
 }
 
@@ -85,6 +87,23 @@ remove_tree() { # all of a folder; the folder itself stays where something is mo
   find "$root$1" -xdev -mindepth 1 -delete
   rmdir "$root$1" 2>/dev/null || true
 }
+
+remove_home() { # the record goes with it, in one step: until then, the same command run again ends what was begun
+  top=$HOME_DIR
+  while says "folder ${top%/*}" && [ "$(ls -A "$root${top%/*}")" = "${top##*/}" ]; do top=${top%/*}; done
+  [ ! -d "$root$top" ] || mv -T "$root$top" "$root$top.flexnode-old"
+  remove_drafts
+}
+
+remove_drafts() { # what an interrupted installation or uninstallation left
+  for folder in "$root$HOME_DIR" "$root${HOME_DIR%/*}"; do
+    for draft in "$folder.flexnode-new" "$folder.flexnode-old"; do
+      [ ! -d "$draft" ] || rm -rf "$draft"
+    done
+  done
+}
+
+says() { [ -e "$record" ] && grep -qxF "$1" "$record"; }
 
 root='' force='' purge=''
 while [ $# -gt 0 ]; do
@@ -111,6 +130,7 @@ require_left
 
 home=$root$HOME_DIR
 record=$home/record
+remove_drafts
 folders=''
 if [ -d "$home" ]; then
   exec 9>>"$home/lock"
@@ -122,11 +142,8 @@ restore
 forget_units
 for tree in "$STATE" /run/$PROGRAM /var/log/$PROGRAM; do remove_tree "$tree"; done
 [ -z "$purge" ] || remove_tree "$CONFIG_DIR"
-rm -f "$root$CONFIG_DIR"/.config.*.flexnode-new
+for draft in "$root$CONFIG_DIR"/.config.*.flexnode-new; do remove_file "$draft"; done
 remove_folders
-# The record goes last: until then, the same command run again ends what was begun.
-[ ! -d "$home" ] || find "$home" -mindepth 1 -maxdepth 1 ! -name record -exec rm -rf {} +
-rm -rf "$home"
-remove_folders
+remove_home
 say "$PROGRAM is removed"
 [ ! -d "$root$CONFIG_DIR" ] || say "the configuration in $CONFIG_DIR stays; uninstall.sh --purge removes it too"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,17 +117,13 @@ class Root:
     def version(self) -> str:
         """The version that would run now; it is whole."""
         current = self.home / "current"
-        listed = run(Command(argv=("sh", "-c", CHECK, "sh", str(current))))
-        assert listed.text == ""
+        files = json.loads((current / builder.MANIFEST).read_text())["files"]
+        for name, digest in files.items():
+            assert hashlib.sha256((current / name).read_bytes()).hexdigest() == digest, name
         return (current / "start.py").read_text().split("'")[1]
 
     def versions(self) -> list[str]:
         return sorted(path.name.partition("-")[0] for path in (self.home / "versions").iterdir())
-
-
-CHECK = r"""
-cd "$1" && sed -n 's/^    "\(.*\)": "\([0-9a-f]\{64\}\)",\{0,1\}$/\2  \1/p' MANIFEST.json | sha256sum -c --quiet
-"""
 
 
 def make_root(path: Path, python: str = LINE, arch: Arch | None = None) -> Root:
