@@ -63,6 +63,10 @@ demo: setup ## A node's whole life on a real cluster, on this machine
 catalog: python ## Check the catalog's layout; scripts/update_catalog.py --help tells how to add versions
 	@scripts/update_catalog.py format --check
 
+.PHONY: dist
+dist: python ## Archives to install, for each line of Python and each architecture, in dist/
+	@scripts/build_dist.py
+
 .PHONY: lock
 lock: ## Resolve the Python dependencies anew into requirements/*.txt
 	scripts/lock.sh
