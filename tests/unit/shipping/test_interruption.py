@@ -1,7 +1,7 @@
 """A power cut at any step of an installation: run the same command again, and it is as if nothing had been.
 
-The script is killed before one of its changes, each in turn: programs that change something are stood in for by
-one that counts and, when its number is up, kills the whole script.
+The script is killed before one of its changes, each in turn: programs that change something are stood in for
+by one that counts and, when its number is up, kills the whole script.
 """
 
 from __future__ import annotations

@@ -15,12 +15,31 @@ from unit.shipping.samples import PROGRAM, make_root, small_files, unpack
 PACKAGING = repository() / "packaging"
 UNITS = sorted(path.name for path in PACKAGING.glob("*.service"))
 
-MOUNT_NAMESPACE = (
-    "InaccessiblePaths ExecPaths NoExecPaths PrivateDevices PrivateIPC PrivateMounts PrivateTmp PrivateUsers "
-    "ProtectControlGroups ProtectHome ProtectHostname ProtectKernelLogs ProtectKernelModules "
-    "ProtectKernelTunables ProtectProc ProtectSystem ReadOnlyPaths ReadWritePaths RootDirectory "
-    "TemporaryFileSystem"
-).split()
+HIDING = frozenset(
+    {
+        "ExecPaths",
+        "InaccessiblePaths",
+        "NoExecPaths",
+        "PrivateDevices",
+        "PrivateIPC",
+        "PrivateMounts",
+        "PrivateTmp",
+        "PrivateUsers",
+        "ProtectControlGroups",
+        "ProtectHome",
+        "ProtectHostname",
+        "ProtectKernelLogs",
+        "ProtectKernelModules",
+        "ProtectKernelTunables",
+        "ProtectProc",
+        "ProtectSystem",
+        "ReadOnlyPaths",
+        "ReadWritePaths",
+        "RootDirectory",
+        "TemporaryFileSystem",
+    }
+)
+"""Settings that give a service a mount namespace of its own, or its own view of the machine."""
 
 
 def parse_unit(name: str) -> configparser.ConfigParser:
@@ -49,7 +68,7 @@ def test_systemd_takes_the_units_as_they_are(tmp_path: Path) -> None:
 def test_nothing_hides_the_machine_from_the_program_that_manages_it(name: str) -> None:
     """A mount namespace of its own: kubelet's mounts could not be undone, and nobody would see why."""
     service = parse_unit(name)["Service"]
-    assert not [setting for setting in service if setting in MOUNT_NAMESPACE]
+    assert not HIDING & set(service)
     assert not {"CAP_SYS_ADMIN", "CAP_SYS_MODULE", "CAP_NET_ADMIN"} & set(
         service["CapabilityBoundingSet"].removeprefix("~").split()
     )
