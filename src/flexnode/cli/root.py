@@ -18,6 +18,7 @@ PROGRAM = "aks-flex-node"
 VERBS: dict[str, tuple[str, str]] = {
     "artifacts": ("flexnode.cli.artifacts:artifacts", "Fill a mirror, make an offline bundle, check one."),
     "cluster": ("flexnode.cli.cluster:cluster", "Prepare a cluster for nodes: rights, tokens, approvals."),
+    "config": ("flexnode.cli.config:config", "Show and check the configuration; its schema; old documents."),
     "version": ("flexnode.cli.version:version", "Show version, commit, Python and catalog version."),
 }
 """Each verb: where its command lives, and one line of help that needs no import."""

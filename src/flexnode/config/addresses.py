@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import SplitResult, urlsplit
+from typing import TYPE_CHECKING
 
 from flexnode.config.rules import Rule, Wrong
+
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
 
 ABSOLUTE_PATH = r"/[^\x00-\x1f\x7f]*"
 
@@ -16,8 +19,8 @@ def check_server(url: str) -> Wrong | None:
     """The API server: https, a host, perhaps a port, nothing else."""
     if wrong := _check_url(url, ("https",)):
         return wrong
-    parts = urlsplit(url)
-    if "@" in parts.netloc:
+    parts = _split(url)
+    if parts is None or "@" in parts.netloc:
         return Wrong("holds a password", hint="credentials go into auth")
     if parts.path not in ("", "/") or parts.query or parts.fragment:
         return Wrong("says more than scheme, host and port", hint="write https://HOST:PORT")
@@ -30,7 +33,8 @@ def url_rule(*schemes: str) -> Rule:
     def check(url: str) -> Wrong | None:
         if wrong := _check_url(url, schemes):
             return wrong
-        if "@" in urlsplit(url).netloc:
+        parts = _split(url)
+        if parts is None or "@" in parts.netloc:
             return Wrong("holds a user or password", hint="leave it out of the URL")
         return None
 
@@ -124,6 +128,8 @@ def _check_url(url: str, schemes: tuple[str, ...]) -> Wrong | None:
 
 
 def _split(url: str) -> SplitResult | None:
+    from urllib.parse import urlsplit
+
     if re.search(r"[\s\x00-\x1f\x7f\\]", url):
         return None
     try:
