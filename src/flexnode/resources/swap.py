@@ -15,7 +15,7 @@ class SwapHandler:
     """Swap() is none in use. An earlier state names what was in use: that is used again, nothing else is.
 
     A device's unit is masked before it is turned off, so that a crash in between leaves one that is still
-    seen to be in use. To be used again is to be so after a reboot too: a masked one does not count as used then.
+    seen to be in use. To be used again is to be so after a reboot too: a masked device does not count.
     """
 
     def observe(self, host: Host, name: str, want: State, contents: Contents) -> State:
@@ -55,7 +55,7 @@ def swap_unit(device: str) -> str:
 def _escape(part: str, *, first: bool) -> str:
     """Everything but letters, digits and three more stands as hexadecimal bytes; so does a leading dot."""
     escaped = []
-    for number, byte in enumerate(part.encode()):
+    for number, byte in enumerate(part.encode(errors="surrogateescape")):
         plain = _PLAIN.fullmatch(bytes([byte])) and not (first and number == 0 and byte == ord("."))
         escaped.append(chr(byte) if plain else f"\\x{byte:02x}")
     return "".join(escaped)

@@ -33,9 +33,27 @@ def remove_trees(files: Files, trees: Iterable[str]) -> None:
     """
     there = [tree for tree in trees if tree_is_there(files, tree)]
     for tree in there:
+        _require_ours(files, tree, real_path(files, tree))
+    for tree in there:
         _unmount_below(files, real_path(files, tree))
     for tree in there:
         _remove(files, tree)
+
+
+def _require_ours(files: Files, tree: str, real: str) -> None:
+    """Refuse what is more than kubelet, containerd and CNI wrote, before anything is unmounted."""
+    if posixpath.dirname(real) == "/":
+        raise HostError(
+            f"{tree} leads to {real}, which is more than a node may remove",
+            code="owned/not-ours",
+            hint=f"empty {tree} yourself, and make it a directory",
+        )
+    if _is_mounted(files, real):
+        raise HostError(
+            f"{tree} is a mount point: nothing of what is in it was removed",
+            code="owned/mount-point",
+            hint=f"if only the node used that disk, empty {tree} yourself; then try again",
+        )
 
 
 def _unmount_below(files: Files, tree: str) -> None:
@@ -52,20 +70,7 @@ def _unmount_below(files: Files, tree: str) -> None:
 
 
 def _remove(files: Files, tree: str) -> None:
-    real = real_path(files, tree)
-    if posixpath.dirname(real) == "/":
-        raise HostError(
-            f"{tree} leads to {real}, which is more than a node may remove",
-            code="owned/not-ours",
-            hint=f"empty {tree} yourself, and make it a directory",
-        )
-    if _is_mounted(files, real):
-        raise HostError(
-            f"{tree} is a mount point: nothing of what is in it was removed",
-            code="owned/mount-point",
-            hint=f"if only the node used that disk: rm -rf {tree}/*, then try again",
-        )
-    info = files.find(tree)
+    info, real = files.find(tree), real_path(files, tree)
     if info is None:
         return
     if info.kind is FileKind.LINK:
