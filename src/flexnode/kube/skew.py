@@ -25,7 +25,7 @@ def explain_validity(connection: Connection, clock: Clock, reason: str) -> KubeE
 
     now = clock.now()
     claim: Claim | None = None
-    with suppress(httpx.HTTPError, httpx.InvalidURL):
+    with suppress(httpx.HTTPError, httpx.InvalidURL, KubeError):
         claim = ask_unverified(connection, "/version", timeout=5.0)
     certificates = _read((*_authorities(connection), *((claim.certificate,) if claim else ())))
     there = claim.date if claim else None
@@ -50,9 +50,9 @@ def explain_validity(connection: Connection, clock: Clock, reason: str) -> KubeE
 def render_offset(offset: timedelta) -> str:
     """`3 h 20 min ahead`, `2 days behind`: where a clock stands against another."""
     minutes = round(abs(offset.total_seconds()) / 60)
-    days, hours = minutes // 1440, minutes // 60
+    days, hours = round(minutes / 1440), minutes // 60
     amount = (
-        f"{days} days" if days >= 2 else f"{hours} h {minutes % 60:02d} min" if hours else f"{minutes} min"
+        f"{days} days" if hours >= 48 else f"{hours} h {minutes % 60:02d} min" if hours else f"{minutes} min"
     )
     return f"{amount} {'ahead' if offset > timedelta() else 'behind'}"
 

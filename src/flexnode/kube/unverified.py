@@ -12,6 +12,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 
 from flexnode.kube.connection import Connection
+from flexnode.kube.failures import Code, failure
 
 MAX_CLAIM = 1 << 20
 
@@ -27,7 +28,7 @@ class Claim:
 
 
 def ask_unverified(connection: Connection, path: str, *, timeout: float = 10.0) -> Claim:
-    """GET `path` anonymously. Failures are those of httpx: the caller knows what they mean."""
+    """GET `path` anonymously. Its failures are those of httpx: only the caller knows what they mean."""
     import httpx
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -44,7 +45,7 @@ def ask_unverified(connection: Connection, path: str, *, timeout: float = 10.0) 
         for chunk in response.iter_bytes():
             body += chunk
             if len(body) > MAX_CLAIM:
-                raise httpx.RemoteProtocolError("the answer is far larger than it may be")
+                raise failure(Code.BAD_RESPONSE, f"the answer of {connection.server} is far too large")
         return Claim(
             status=response.status_code,
             body=body,
