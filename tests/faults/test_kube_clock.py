@@ -1,4 +1,4 @@
-"""The fault matrix, row 15: a clock that is off makes a good certificate look bad, and must be named instead."""
+"""The fault matrix, row 15: a clock that is off makes a good certificate look bad, and must be named."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from flexnode.clock import FakeClock, SystemClock
 from flexnode.errors import KubeError
 from flexnode.kube import KubeClient, Request
 from flexnode.kube.skew import render_offset
+from flexnode.secret import Secret
 from unit.kube.api_server import SERVER, Reply, always, as_json, serve
+
+TOKEN = Secret("abcdef.0123456789abcdef")
 
 
 def dated(moment: datetime) -> Reply:
@@ -23,9 +26,12 @@ def dated(moment: datetime) -> Reply:
 def failing(authority: CertificateAuthority, server_time: datetime, *, days: float) -> KubeError:
     """Ask a server whose time is `server_time`, with a certificate that `authority` made."""
     identity = replace(SERVER, days=days)
-    with serve(always(dated(server_time)), authority=authority, identity=identity) as server:
-        with KubeClient(server.connection(), SystemClock()) as client, pytest.raises(KubeError) as caught:
-            client.send(Request(path="/version", timeout=5))
+    with (
+        serve(always(dated(server_time)), authority=authority, identity=identity) as server,
+        KubeClient(server.connection(credential=TOKEN), SystemClock()) as client,
+        pytest.raises(KubeError) as caught,
+    ):
+        client.send(Request(path="/version", timeout=5))
     # Whatever was asked to find out, nobody was shown a credential.
     assert all("Authorization" not in seen.headers for seen in server.seen)
     return caught.value
@@ -66,10 +72,9 @@ def test_row_15_a_ca_from_the_future_needs_nobody_s_word() -> None:
     future = FakeClock(SystemClock().now() + timedelta(days=2))
     authority = create_authority("kubernetes", clock=future)
     identity = replace(SERVER, days=1)
+    mute = as_json({}, headers={"Date": "soon"})
     with (
-        serve(
-            always(as_json({}, headers={"Date": "soon"})), authority=authority, identity=identity
-        ) as server,
+        serve(always(mute), authority=authority, identity=identity) as server,
         KubeClient(server.connection(), SystemClock()) as client,
         pytest.raises(KubeError) as caught,
     ):
