@@ -50,7 +50,7 @@ def _load(directory: StateDirectory) -> Ours:
         warnings.append(found.warning)
         generation = found.value or generation
     left = loaded.value is not None and loaded.value.desired is Desired.LEFT
-    keys = frozenset(DiskLedger(directory.ledger, warn=warnings.append).keys())
+    keys = frozenset(DiskLedger(directory.ledger, warn=warnings.append).touched())
     return Ours(
         joined=not left and any(resource.phase is Phase.JOINED for resource in generation.resources),
         generation=current or "",

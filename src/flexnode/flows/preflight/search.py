@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from flexnode.artifacts import HttpSettings, Offer, Source, Store, digest_of, open_sources
@@ -25,12 +25,14 @@ class Search:
         artifacts: Sequence[Artifact],
         sources: Sequence[str],
         *,
+        optional: Container[str] = (),  # digests of what a node works without
         store: Path,
         http: HttpSettings,
         clock: Clock,
     ) -> None:
         self._artifacts = artifacts
         self._sources = sources
+        self._optional = optional
         self._store = Store(store)
         self._http = http
         self._clock = clock
@@ -53,6 +55,7 @@ class Search:
         return [
             Sought(
                 artifact=artifact,
+                optional=artifact.sha256 in self._optional,
                 stored=artifact.sha256 not in answers,
                 answers=tuple(answers.get(artifact.sha256, ())),
             )

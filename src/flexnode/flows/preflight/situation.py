@@ -100,6 +100,7 @@ class Sought:
     """A file that the node needs, and where it was looked for. What is in the store is not looked for."""
 
     artifact: Artifact
+    optional: bool = False  # a node works without it
     stored: bool = False
     answers: tuple[Answer, ...] = ()
 

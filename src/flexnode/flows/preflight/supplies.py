@@ -39,7 +39,7 @@ def check_artifact_sources(situation: Situation) -> Iterator[Finding]:
     if not missing:
         yield ok("everything is in the store already")
         return
-    needless = all(sought.found for sought in missing)
+    needless = all(sought.found or sought.optional for sought in missing)
     for source, refusal in _refusals(missing).items():
         if refusal is None:
             yield ok(f"{source} answers")
@@ -60,7 +60,7 @@ def check_artifacts(situation: Situation) -> Iterator[Finding]:
     found = situation.search()
     for sought in found:
         if not sought.found:
-            yield _not_found(sought)
+            yield _left_out(sought) if sought.optional else _not_found(sought)
     if all(sought.found for sought in found):
         yield ok(_amounts(found))
 
@@ -151,6 +151,14 @@ def _about(source: str, refusal: ArtifactError) -> ArtifactError:
         code=refusal.code,
         transient=refusal.transient,
         hint=refusal.hint,
+    )
+
+
+def _left_out(sought: Sought) -> Finding:
+    return warning(
+        "artifact/left-out",
+        f"{sought.artifact} is nowhere: a node works without it",
+        hint="if you want it, add it to one of artifacts.sources: aks-flex-node artifacts mirror fills one",
     )
 
 

@@ -111,6 +111,20 @@ CASES = [
         changes=having(),
     ),
     Case(
+        about="at no source, and not needed",
+        check="artifacts",
+        level=Level.WARNING,
+        code="artifact/left-out",
+        says="a node works without it",
+        hint="artifacts mirror",
+        changes={
+            "search": searched(
+                Sought(artifact=KUBELET, optional=True, answers=(refusing(Code.NOT_FOUND),)),
+                Sought(artifact=CONTAINERD, stored=True),
+            )
+        },
+    ),
+    Case(
         about="the second source has it",
         check="artifacts",
         level=Level.OK,
