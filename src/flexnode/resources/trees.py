@@ -19,41 +19,37 @@ def tree_is_there(files: Files, tree: str) -> bool:
     if info is None:
         return False
     real = real_path(files, tree)
-    if info.kind is not FileKind.LINK and not _is_mounted(files, real):
+    if info.kind is not FileKind.LINK and real not in files.mounts_below(real):
         return True
     target = files.find(real)
     return target is not None and target.kind is FileKind.DIRECTORY and bool(files.list(real))
 
 
 def remove_trees(files: Files, trees: Iterable[str]) -> None:
-    """Unmount what is mounted below the trees, then remove them.
+    """Unmount what is mounted below the trees, then remove them: all of them, or on an error none.
 
-    What refuses to be unmounted is a transient failure, and nothing at all is removed. A tree that is a mount
-    point itself is somebody's disk: it is not unmounted, and only its owner may empty it.
+    A tree that is a mount point itself is somebody's disk: it is not unmounted, and only its owner may empty
+    it.
     """
-    there = [tree for tree in trees if tree_is_there(files, tree)]
-    for tree in there:
-        _require_ours(files, tree, real_path(files, tree))
-    for tree in there:
-        _unmount_below(files, real_path(files, tree))
-    for tree in there:
-        _remove(files, tree)
-
-
-def _require_ours(files: Files, tree: str, real: str) -> None:
-    """Refuse what is more than kubelet, containerd and CNI wrote, before anything is unmounted."""
-    if posixpath.dirname(real) == "/":
-        raise HostError(
-            f"{tree} leads to {real}, which is more than a node may remove",
-            code="owned/not-ours",
-            hint=f"empty {tree} yourself, and make it a directory",
-        )
-    if _is_mounted(files, real):
-        raise HostError(
-            f"{tree} is a mount point: nothing of what is in it was removed",
-            code="owned/mount-point",
-            hint=f"if only the node used that disk, empty {tree} yourself; then try again",
-        )
+    there = {tree: real_path(files, tree) for tree in trees if tree_is_there(files, tree)}
+    for tree, real in there.items():
+        if posixpath.dirname(real) == "/":
+            raise HostError(
+                f"{tree} leads to {real}, which is more than a node may remove",
+                code="owned/not-ours",
+                hint=f"empty {tree} yourself, and make it a directory",
+            )
+    for real in there.values():
+        _unmount_below(files, real)
+    for tree, real in there.items():
+        if real in files.mounts_below(real):
+            raise HostError(
+                f"{tree} is a mount point: nothing of what is in it was removed",
+                code="owned/mount-point",
+                hint=f"if only the node used that disk, empty {tree} yourself; then try again",
+            )
+    for tree, real in there.items():
+        _remove(files, tree, real)
 
 
 def _unmount_below(files: Files, tree: str) -> None:
@@ -69,19 +65,13 @@ def _unmount_below(files: Files, tree: str) -> None:
     raise _still_mounted(tree, mounts[0], "it is mounted again and again")
 
 
-def _remove(files: Files, tree: str) -> None:
-    info, real = files.find(tree), real_path(files, tree)
-    if info is None:
-        return
-    if info.kind is FileKind.LINK:
+def _remove(files: Files, tree: str, real: str) -> None:
+    info = files.find(tree)
+    if info is not None and info.kind is FileKind.LINK:
         for entry in files.list(real):
             _remove_plain(files, f"{real}/{entry}")
     else:
         _remove_plain(files, real)
-
-
-def _is_mounted(files: Files, real: str) -> bool:
-    return real in files.mounts_below(real)
 
 
 def _remove_plain(files: Files, path: str) -> None:
