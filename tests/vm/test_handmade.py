@@ -41,7 +41,12 @@ def test_pods_of_two_nodes_meet_by_address_and_by_service_and_can_be_looked_into
         session_lab.kubectl(
             "-n", "kube-system", "rollout", "status", "ds/kube-proxy", "--timeout=120s", timeout=130
         )
-        by_service = session_lab.kubectl(*fetch, f"http://{service}:{workload.PORT}/")
+        # kube-proxy learns of a new Service, and of what stands behind it, some moments after kubectl does.
+        url = f"http://{service}:{workload.PORT}/"
+        loop = f"until wget -q -O - {url}; do sleep 1; done"
+        by_service = session_lab.kubectl(
+            "exec", "web-edge1", "--", "timeout", "60", "sh", "-c", f"({loop}) 2>/dev/null"
+        )
         assert by_service.strip() == "web-edge2"
 
         # The API server verifies kubelet's serving certificate against the cluster's CA for both of these.
