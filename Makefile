@@ -46,6 +46,7 @@ test: setup ## What CI runs: check, unit, faults, then the tests on real machine
 	  --stage unit   $(FAST_LIMIT)  "pytest -q tests/unit -m 'not vm' --timeout 60" \
 	  --stage faults $(FAST_LIMIT)  "pytest -q tests/faults -m 'not vm' --timeout 120" \
 	  --stage vm     $(VM_LIMIT)    "pytest -v -m 'vm and not full' --no-vm-skips"
+	@echo "Next: make demo (see it work), make bench (figures), make test-all SHARD=1/4 (the full matrix)"
 
 .PHONY: test-all
 test-all: setup ## The full matrix; SHARD=1/4 runs a part, a second run continues where the first stopped
