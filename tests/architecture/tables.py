@@ -41,7 +41,7 @@ LABORATORY = Layers(
     rows=(
         ("cli",),
         ("demo", "bench", "testing"),
-        ("cluster", "handmade"),
+        ("cluster", "handmade", "node_agent"),
         ("control_plane", "machine", "gateway", "azure", "artifact_server"),
         ("network", "registry"),
         ("parts",),
@@ -101,6 +101,7 @@ DOORS = (
             "asyncio.start_server",
         ),
         behind={
+            "flexnode.host.cri": "speaks to containerd's own socket",
             "flexnode.kube": "the door to the Kubernetes API",
             "flexnode.azure": "the door to Azure",
             "flexnode.artifacts": "the door to mirrors, release sites and registries",

@@ -49,6 +49,11 @@ class Code(StrEnum):
     RUNTIME_TIMEOUT = "runtime/timeout"
     RUNTIME_REFUSED = "runtime/refused"
     RUNTIME_ANSWER = "runtime/bad-answer"
+    RUNTIME_NOT_FOUND = "runtime/not-found"
+    RUNTIME_UNKNOWN_CALL = "runtime/unknown-call"
+    IMAGE_MISSING = "runtime/no-such-image"
+    PULL = "runtime/pull-failed"
+    ARCHIVE = "runtime/bad-archive"
     SANDBOX = "runtime/sandbox-failed"
 
 
@@ -65,6 +70,7 @@ _TRANSIENT = frozenset(
         Code.PACKAGE_DIGEST,
         Code.RUNTIME_DOWN,
         Code.RUNTIME_TIMEOUT,
+        Code.PULL,
     }
 )
 
@@ -79,6 +85,8 @@ _HINTS = {
     Code.PACKAGE_HELD: "apt-mark unhold it, or install it yourself",
     Code.PACKAGE_UNTRUSTED: "the archive's key is missing or expired; see apt-get update",
     Code.PACKAGE_DIGEST: "the archive or a proxy in between is being updated, or lies; run apt-get update",
+    Code.RUNTIME_UNKNOWN_CALL: "the runtime must speak CRI v1: containerd 2.0 or newer, with its cri plugin",
+    Code.PULL: "check the registry, its mirrors below /etc/containerd/certs.d, and the proxy of containerd",
     Code.RUNTIME_DOWN: "see systemctl status containerd, and journalctl -u containerd",
 }
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +11,7 @@ from flexnode.errors import FlexError
 from flexnode.host.failures import Code, failure
 from flexnode.host.fake.steps import Steps
 from flexnode.host.fake.units import FakeUnits
+from flexnode.host.image_archive import read_references
 
 
 @dataclass
@@ -35,7 +34,7 @@ class FakeRuntime:
 
     def import_image(self, archive: Path) -> None:
         if self._require_up():
-            references = self.references.get(archive.name) or _read_references(archive)
+            references = self.references.get(archive.name) or read_references(archive)
             with self.steps.step(f"import {', '.join(references)}"):
                 self.stored |= set(references)
 
@@ -72,10 +71,3 @@ class FakeRuntime:
         if not up:
             raise failure(Code.RUNTIME_DOWN, "the container runtime does not answer")
         return True
-
-
-def _read_references(archive: Path) -> tuple[str, ...]:
-    with tarfile.open(archive) as tar:
-        index = tar.extractfile("index.json")
-        manifests = json.load(index)["manifests"] if index else []
-    return tuple(each["annotations"]["io.containerd.image.name"] for each in manifests)
