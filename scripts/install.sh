@@ -132,13 +132,15 @@ check_target() {
 check_config() {
   case $config in
     '') return ;;
-    *.json) target=config.json other=config.yaml ;;
-    *.yaml | *.yml) target=config.yaml other=config.json ;;
+    *.json) target=config.json ;;
+    *.yaml | *.yml) target=config.yaml ;;
     *) fail "$config is neither .json nor .yaml" "name it after what is in it" 2 ;;
   esac
   [ -r "$config" ] || fail "$config cannot be read" "" 2
-  [ ! -e "$root$CONFIG_DIR/$other" ] ||
-    fail "there is a $CONFIG_DIR/$other already, and only one can be" "remove one of the two; nothing was changed"
+  for other in config.json config.yaml config.yml; do
+    [ "$other" = "$target" ] || [ ! -e "$root$CONFIG_DIR/$other" ] ||
+      fail "there is a $CONFIG_DIR/$other already, and only one can be" "remove one of the two; nothing was changed"
+  done
   [ ! -e "$root$CONFIG_DIR/$target" ] || cmp -s "$config" "$root$CONFIG_DIR/$target" ||
     fail "$CONFIG_DIR/$target is another one than $config" \
       "it is yours: change or remove it yourself, or leave --config out; nothing was changed"

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import click
 
-from flexlab import machine
+from flexlab import machine, node_agent
 from flexlab.cli.context import CLOCK, output_option, show, watch, with_lab, with_node
 from flexlab.cluster import add_node, remove_node, start_node
 from flexlab.lab import Lab
 from flexlab.model import NodeSpec, Suite
+from flexlab.node_agent import Terminal
+from flexlab.parts import available_kubernetes, ensure_parts
 
 
 @click.group("node")
@@ -69,6 +71,43 @@ def power_cut(lab: Lab, node: NodeSpec) -> None:
     """Cut a machine's power at once; its disk stays as it was at that moment."""
     machine.power_cut(lab, node)
     click.echo(f"{node.name} is without power; `flexlab node start {node.name}` gives it back")
+
+
+@node_group.command()
+@with_node
+@click.option(
+    "--kubernetes",
+    type=click.Choice(available_kubernetes()),
+    help="The node's version, not newer than the cluster's.  [default: the cluster's]",
+)
+@click.option("--prepare-only", is_flag=True, help="Install and configure, and leave the start to you.")
+def join(lab: Lab, node: NodeSpec, kubernetes: str | None, prepare_only: bool) -> None:
+    """Make a machine a node with the product, and show each command as a user would type it.
+
+    Returns when the cluster says that the node is Ready. Safe to repeat.
+    """
+    with watch() as progress:
+        version = kubernetes or lab.spec.kubernetes
+        with progress.step(f"parts of Kubernetes {version}"):
+            parts = ensure_parts(version, progress=progress)
+        terminal = Terminal(lab=lab, node=node, progress=progress)
+        if prepare_only:
+            node_agent.prepare(terminal, parts)
+        else:
+            seconds = node_agent.join(terminal, parts, CLOCK)
+    if prepare_only:
+        click.echo(f"next, on {node.name}: systemctl enable --now aks-flex-node-agent")
+    else:
+        click.echo(f"{node.name} is Ready, {seconds:.1f} s after its agent was started")
+
+
+@node_group.command()
+@with_node
+def leave(lab: Lab, node: NodeSpec) -> None:
+    """Take a node out of the cluster and the product off the machine, as a user would."""
+    with watch() as progress:
+        node_agent.leave(Terminal(lab=lab, node=node, progress=progress))
+    click.echo(f"{node.name} is a stock machine again")
 
 
 @node_group.command()

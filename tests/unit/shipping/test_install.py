@@ -70,6 +70,7 @@ def test_a_configuration_is_readable_to_root_only(root: Root, archive: Path) -> 
         ("config.json", "given.json", "is another one"),
         ("config.yaml", "given.json", "only one can be"),
         ("config.json", "given.yml", "only one can be"),
+        ("config.yml", "given.yaml", "only one can be"),
     ],
 )
 def test_a_users_configuration_is_never_replaced(
