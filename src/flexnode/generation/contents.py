@@ -26,7 +26,9 @@ class StoredContents:
 
     def __init__(
         self, directory: StateDirectory, *, store: Store | None = None, secrets: Secrets | None = None
-    ):
+    ) -> None:
+        """`store`: one that others use too, in place of the directory's own; nothing is removed from it."""
+        self.owns_store = store is None
         self.store = store or Store(directory.store)
         self.members = Members(directory.members, self.store)
         self.blobs = Blobs(directory.blobs)

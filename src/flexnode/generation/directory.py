@@ -5,42 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
-
-import msgspec
 
 from flexnode.artifacts.store import fsync_directory
 from flexnode.generation.durable import Loaded, load, remove, save, translate_errors
 from flexnode.generation.generation import Generation
+from flexnode.generation.node_state import NodeState
 
 DEFAULT_ROOT = Path("/var/lib/aks-flex-node")
-
-
-class Desired(StrEnum):
-    """What the user last asked for. A machine that left stays idle, also after a reboot."""
-
-    JOINED = "joined"
-    LEFT = "left"
-
-
-class Rejection(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a generation is not tried again. Other `inputs` than these get another try."""
-
-    reason: str
-    inputs: str
-    when: datetime
-
-
-class NodeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What `state.json` holds. `current` is confirmed; what is being tried stands in the journal."""
-
-    current: str | None = None
-    previous: str | None = None
-    rejected: dict[str, Rejection] = {}
-    desired: Desired | None = None
-    inputs: str = ""  # the digest of the inputs that `current` was activated for
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -27,6 +27,8 @@ from flexnode.resources.resource import Change
 from flexnode.resources.state import State
 
 T = TypeVar("T")
+NO_LIMIT = -1.0
+"""In the place of remaining seconds: as long as it takes."""
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="is", omit_defaults=True):
@@ -46,6 +48,7 @@ class Opened(_Record, frozen=True, kw_only=True, tag="opened"):
     inputs: str = ""
     reason: str = ""  # why it goes back, on the way back; `inputs` are then those of what is left behind
     returns: bool = False  # this is the way back
+    rejects: bool = False  # a person left `previous` behind: it shall not come again by itself
 
 
 class Changing(_Record, frozen=True, kw_only=True, tag="change"):
@@ -110,7 +113,8 @@ class Journal:
 
     @property
     def open(self) -> bool:
-        return bool(self.records)
+        """Whether there is a journal at all, readable or not."""
+        return bool(self.records) or self.path.exists()
 
     def append(self, record: Record) -> None:
         """Add a record; it is durable when the call returns, or an error says that it is not there."""

@@ -8,7 +8,6 @@ beside it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -41,12 +40,12 @@ class Ledger(Protocol):
 
     def record(self, key: str, found: State) -> None: ...
 
-    def keys(self) -> tuple[str, ...]:
-        """Of all resources ever touched, sorted."""
+    def touched(self) -> tuple[str, ...]:
+        """The keys of all resources ever touched, sorted."""
         ...
 
-    def blobs(self) -> frozenset[str]:
-        """The digests of kept bytes that entries refer to."""
+    def blobs(self) -> frozenset[str] | None:
+        """The digests of kept bytes that entries refer to; None if a damaged one may refer to any."""
         ...
 
     def clear(self) -> None:
@@ -69,10 +68,10 @@ class NoLedger:
     def record(self, key: str, found: State) -> None:
         pass
 
-    def keys(self) -> tuple[str, ...]:
+    def touched(self) -> tuple[str, ...]:
         return ()
 
-    def blobs(self) -> frozenset[str]:
+    def blobs(self) -> frozenset[str] | None:
         return frozenset()
 
     def clear(self) -> None:
@@ -80,11 +79,10 @@ class NoLedger:
 
 
 class DiskLedger:
-    """One file per entry, named after a digest of its key. `warn` is told of entries that cannot be read."""
+    """One file per entry, named after a digest of its key."""
 
-    def __init__(self, root: Path, *, warn: Callable[[str], None] = lambda _warning: None) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._warn = warn
 
     def find(self, key: str) -> State | None:
         entries = self._entries(key)
@@ -109,16 +107,17 @@ class DiskLedger:
             make_private(self._root)
             save(self._path(key, len(self._entries(key))), Entry(key=key, state=found))
 
-    def keys(self) -> tuple[str, ...]:
-        if not self._root.is_dir():
-            return ()
-        loaded = (load(path, Entry) for path in sorted(self._root.glob("[!.]*.json")))
-        return tuple(sorted({each.value.key for each in loaded if each.value is not None}))
+    def touched(self) -> tuple[str, ...]:
+        return tuple(sorted({entry.key for entry in self._all() if entry is not None}))
 
-    def blobs(self) -> frozenset[str]:
-        states = (self.find(key) for key in self.keys())
-        files = (state for state in states if isinstance(state, File))
-        return frozenset(file.content.sha256 for file in files if isinstance(file.content, Blob))
+    def blobs(self) -> frozenset[str] | None:
+        digests: set[str] = set()
+        for entry in self._all():
+            if entry is None:
+                return None
+            if isinstance(entry.state, File) and isinstance(entry.state.content, Blob):
+                digests.add(entry.state.content.sha256)
+        return frozenset(digests)
 
     def clear(self) -> None:
         remove_folder(self._root)
@@ -127,11 +126,12 @@ class DiskLedger:
         """In the order of writing; None stands for one that is damaged."""
         entries: list[Entry | None] = []
         while (path := self._path(key, len(entries))).exists():
-            loaded = load(path, Entry)
-            if loaded.warning:
-                self._warn(loaded.warning)
-            entries.append(loaded.value)
+            entries.append(load(path, Entry).value)
         return entries
+
+    def _all(self) -> list[Entry | None]:
+        paths = sorted(self._root.glob("[!.]*.json")) if self._root.is_dir() else []
+        return [load(path, Entry).value for path in paths]
 
     def _path(self, key: str, number: int) -> Path:
         name = hashlib.sha256(key.encode()).hexdigest()[:32]

@@ -45,10 +45,9 @@ def make_plan(
         if move.kept:
             kept.append(move.kept)
     restarts, reloads = _affected(steps, changes)
-    current = past.generations[0].id if past.generations else None
     return Plan(
         target=target.id,
-        current=current,
+        current=past.current.id if past.current else None,
         changes=tuple(changes),
         restarts=restarts,
         reloads=reloads,

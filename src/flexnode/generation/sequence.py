@@ -39,9 +39,14 @@ class Step:
 class Past:
     """What a machine may still have of the product. `original` tells what it had before that, if known."""
 
-    generations: tuple[Generation, ...] = ()  # the current one first, then those that were tried since
+    current: Generation | None = None
+    tried: tuple[Generation, ...] = ()  # since then, and not confirmed
     original: Callable[[str], State | None] = lambda _key: None
     others: tuple[Resource, ...] = ()  # what the ledger knows and none of the generations does
+
+    @property
+    def generations(self) -> tuple[Generation, ...]:
+        return (self.current, *self.tried) if self.current else self.tried
 
 
 def order_steps(target: Generation, past: Past, *, expired: Callable[[str], bool]) -> tuple[Step, ...]:

@@ -14,7 +14,7 @@ from flexnode.resources.state import Blob, File, Member
 
 
 class Fetch(Protocol):
-    """Brings artifacts into the store, from the sources that a flow opened; raises a FlexError if it cannot."""
+    """Brings artifacts into the store, from sources that a flow opened; raises a FlexError if it cannot."""
 
     def __call__(self, needs: Sequence[Need], /) -> None: ...
 

@@ -1,0 +1,183 @@
+"""Bringing a machine to a generation, and back: what every flow of the product calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from flexnode.clock import Clock
+from flexnode.errors import GenerationError, Kind
+from flexnode.generation.contents import StoredContents
+from flexnode.generation.directory import StateDirectory
+from flexnode.generation.generation import EMPTY_ID, Generation
+from flexnode.generation.history import History
+from flexnode.generation.judge import Machine
+from flexnode.generation.ledger import Ledger
+from flexnode.generation.lock import hold
+from flexnode.generation.operation import Operation, Order, Tools, Verify, trust
+from flexnode.generation.outcome import Failure, Outcome
+from flexnode.generation.plan import Plan, make_plan
+from flexnode.generation.recover import Decision, Way, decide, has_ended, next_record
+from flexnode.generation.stage import Fetch, fetch_nothing, stage
+from flexnode.generation.steps import Observer, Steps, watch_nothing
+from flexnode.host.door import Host
+from flexnode.resources.handler import Handler
+
+DEFAULT_SECONDS = 900.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Activation:
+    """One machine with all that it takes to change it. Every method that changes something takes the lock."""
+
+    host: Host
+    handlers: Mapping[str, Handler]
+    contents: StoredContents
+    directory: StateDirectory
+    ledger: Ledger
+    clock: Clock
+    fetch: Fetch = fetch_nothing
+    verify: Verify = trust
+    observer: Observer = watch_nothing
+    stop: Callable[[], bool] = lambda: False
+
+    def plan(self, target: Generation) -> Plan:
+        """What `activate` would change. Reads only, and takes no lock."""
+        history = History.load(self.directory, self.ledger)
+        return make_plan(target, history.past(target), self._machine, done=history.journal.done())
+
+    def stage(self, target: Generation) -> None:
+        """Fetch, verify and unpack all that `target` needs, ahead of time and beside whatever runs."""
+        history = History.load(self.directory, self.ledger)
+        self.directory.prepare()
+        stage(target, self.contents, self.fetch, known=history.generations)
+
+    def activate(
+        self,
+        target: Generation,
+        *,
+        operation: str = "activate",
+        inputs: str = "",
+        seconds: float = DEFAULT_SECONDS,
+        retry: bool = False,
+        forgiving: bool = False,
+    ) -> Outcome:
+        """Bring the machine to `target`; the empty generation is how it leaves.
+
+        A failure before anything changed is raised, and so is one of leaving; any other is in the outcome.
+        `inputs` is a digest of what the target was composed from: a rejected generation is tried again when
+        it differs, or with `retry`. `seconds` bounds applying and verifying. `forgiving`: leaving goes on
+        after failures, and tells them as reservations.
+        """
+        order = Order(
+            name=operation,
+            target=target,
+            seconds=seconds,
+            inputs=inputs,
+            retry=retry,
+            forgiving=forgiving,
+        )
+        with self._operation(operation) as running:
+            return running.forward(order)
+
+    def rollback(self, *, operation: str = "rollback", seconds: float = DEFAULT_SECONDS) -> Outcome:
+        """Activate the generation before the current one, which is then not activated again by itself."""
+        with self._operation(operation) as running:
+            previous = running.history.state.previous
+            target = running.history.find(previous) if previous else None
+            if target is None:
+                raise GenerationError(
+                    "there is no generation before the current one, or it cannot be read any more",
+                    code="generation/no-previous",
+                    hint="change the configuration to what it was, and run bootstrap",
+                )
+            return running.forward(
+                Order(name=operation, target=target, seconds=seconds, retry=True, rejects=True)
+            )
+
+    def recover(self, *, operation: str = "recover") -> Outcome | None:
+        """Bring an operation that was cut off to its end, by the rule of `decide`; None if there is none."""
+        if not self.directory.journal.exists():
+            return None
+        with self._operation(operation) as running:
+            if not running.history.journal.open:
+                return None
+            decision = decide(running.history)
+            if decision.way is Way.CLOSE:
+                running.history.journal.close()
+                return None
+            target = running.history.find(decision.opened.target) if decision.opened else None
+            stuck = target is None and running.history.current is not None
+            if decision.opened is not None and (decision.way is Way.BACK or stuck):
+                return running.go_back(decision.opened, _failure(decision))
+            if decision.opened is None or target is None:
+                raise GenerationError(
+                    "what was being done to this machine cannot be read any more",
+                    code="generation/lost",
+                    hint="run bootstrap again, or unbootstrap: both look at all that may be there",
+                )
+            if decision.way is Way.CONFIRM:
+                return running.confirm(target, decision.opened)
+            return running.resume(target, next_record(running.history, decision.opened))
+
+    def prepare_boot(self) -> None:
+        """Before containerd and kubelet start: give them the files of one generation, and not of two.
+
+        The direction is that of `recover`, which does the rest once the machine runs. A machine on its way
+        out is left as it is: what has to come first there cannot be done yet.
+        """
+        if not self.directory.journal.exists():
+            return
+        with self._operation("recover at boot") as running:
+            decision = decide(running.history)
+            opened = decision.opened
+            if opened is None or decision.way not in (Way.FORWARD, Way.BACK) or opened.target == EMPTY_ID:
+                return
+            if decision.way is Way.BACK:
+                running.reject(opened, decision.reason)
+                opened = running.way_back(opened, _failure(decision))
+            else:
+                opened = next_record(running.history, opened)
+            target = running.history.find(opened.target)
+            if target is not None:
+                running.bring_files(target, opened)
+
+    @property
+    def _machine(self) -> Machine:
+        return Machine(host=self.host, handlers=self.handlers, contents=self.contents)
+
+    @contextmanager
+    def _operation(self, name: str) -> Iterator[Operation]:
+        self.directory.prepare()
+        with hold(self.directory.lock, name, clock=self.clock):
+            tools = Tools(
+                machine=self._machine,
+                contents=self.contents,
+                directory=self.directory,
+                ledger=self.ledger,
+                clock=self.clock,
+                fetch=self.fetch,
+                verify=self.verify,
+                stop=self.stop,
+            )
+            running = Operation(
+                tools=tools,
+                name=name,
+                steps=Steps(self.observer, self.clock),
+                history=History.load(self.directory, self.ledger),
+            )
+            if has_ended(running.history.journal):
+                # The operation before this one was cut off when all that mattered was done.
+                running.tidy()
+                running.history = History.load(self.directory, self.ledger)
+            yield running
+
+
+def _failure(decision: Decision) -> Failure:
+    return Failure(
+        code="generation/cut-off",
+        kind=Kind.TERMINAL,
+        message=decision.reason or "its description is lost",
+        hint="activate it again with --retry",
+    )

@@ -1,0 +1,121 @@
+"""What the state directory tells about the past, as far as it can be read.
+
+What cannot is made up for by looking wider: all generations that lie there, and all that the ledger knows. So
+damage never keeps a machine from leaving.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from flexnode.generation.directory import StateDirectory
+from flexnode.generation.generation import EMPTY_ID, Generation
+from flexnode.generation.journal import Journal
+from flexnode.generation.ledger import Ledger
+from flexnode.generation.node_state import NodeState
+from flexnode.generation.sequence import Past, unknown_resource
+from flexnode.resources.state import Absent, State, Unit
+
+_UNKNOWN: dict[str, State] = {
+    "file": Absent(),
+    "link": Absent(),
+    "directory": Absent(),
+    "unit": Unit(enabled=False, active=False),
+}
+"""What stands for an original whose entry is damaged: what is ours goes, what others edited stays."""
+
+
+@dataclass(kw_only=True, slots=True)
+class History:
+    """`vague`: some of it could not be read."""
+
+    directory: StateDirectory
+    ledger: Ledger
+    state: NodeState
+    journal: Journal
+    current: Generation | None = None
+    tried: tuple[Generation, ...] = ()
+    vague: bool = False
+    warnings: dict[str, None] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, directory: StateDirectory, ledger: Ledger) -> History:
+        loaded = directory.load_state()
+        history = cls(
+            directory=directory,
+            ledger=ledger,
+            state=loaded.value or NodeState(),
+            journal=Journal.load(directory.journal),
+        )
+        history.vague = bool(loaded.warning or history.journal.warning)
+        history._warn(loaded.warning)
+        history._warn(history.journal.warning)
+        history._load_generations(known=loaded.value is not None)
+        return history
+
+    @property
+    def generations(self) -> tuple[Generation, ...]:
+        """Everything that the machine may have something of."""
+        return (self.current, *self.tried) if self.current else self.tried
+
+    def note(self, target: Generation) -> None:
+        """From now on the machine may have something of this one too."""
+        if target.resources and target not in self.generations:
+            self.tried += (target,)
+
+    def find(self, identity: str) -> Generation | None:
+        """A generation by its id, from memory or disk."""
+        if identity == EMPTY_ID:
+            return Generation()
+        for each in self.generations:
+            if each.id == identity:
+                return each
+        loaded = self.directory.load_generation(identity)
+        self._warn(loaded.warning)
+        return loaded.value
+
+    def past(self, target: Generation, *, back: bool = False) -> Past:
+        """What has to be considered on the way to `target`; `back`: it is what this operation came from."""
+        known = {each.key for one in (target, *self.generations) for each in one.resources}
+        others = (key for key in self.ledger.touched() if key not in known)
+        if not self.vague:
+            # All else was put back when it was dropped; a directory may have had to wait until it was empty.
+            leaving = not target.resources
+            others = (key for key in others if leaving and key.startswith("directory:"))
+        came_with = {each.key for each in self.current.resources} if back and self.current else None
+        return Past(
+            current=self.current,
+            tried=self.tried,
+            original=lambda key: self._original(key, came_with),
+            others=tuple(unknown_resource(key) for key in others),
+        )
+
+    def _original(self, key: str, came_with: set[str] | None) -> State | None:
+        if came_with is not None and key not in came_with:
+            # On the way back it is not the ledger that counts but how things were when this operation began.
+            before = self.journal.before(key)
+            if before is not None:
+                return before
+        state = self.ledger.find(key)
+        if state is None and self.ledger.is_damaged(key):
+            self._warn(f"what {key} was before cannot be told: its ledger entry is damaged")
+            return _UNKNOWN.get(key.partition(":")[0])
+        return state
+
+    def _load_generations(self, *, known: bool) -> None:
+        current = self.state.current
+        attempt = self.journal.attempt()
+        if not known and attempt is not None:
+            current = attempt.previous
+        tried = list(self.journal.targets())
+        self.current = self.find(current) if current else None
+        if current and self.current is None:
+            self.vague = True
+        if self.vague:
+            tried += self.directory.known_generations()
+        generations = (self.find(each) for each in dict.fromkeys(tried) if each not in (current, EMPTY_ID))
+        self.tried = tuple(each for each in generations if each is not None)
+
+    def _warn(self, warning: str) -> None:
+        if warning:
+            self.warnings[warning] = None

@@ -1,0 +1,346 @@
+"""One operation from its first record to its end: forward to a generation, and back if it does not work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+
+from flexnode.clock import Clock
+from flexnode.errors import FlexError, GenerationError
+from flexnode.generation import journal as record
+from flexnode.generation.apply import Applied, Applier, Records, Stopped
+from flexnode.generation.collect import collect, forget
+from flexnode.generation.contents import StoredContents
+from flexnode.generation.deadline import Deadline
+from flexnode.generation.directory import StateDirectory
+from flexnode.generation.generation import EMPTY_ID, Generation
+from flexnode.generation.history import History
+from flexnode.generation.judge import Machine
+from flexnode.generation.ledger import Ledger
+from flexnode.generation.node_state import Desired, NodeState, Rejection
+from flexnode.generation.outcome import Failure, Outcome, Result
+from flexnode.generation.plan import largest_disruption, make_plan
+from flexnode.generation.recover import next_attempt
+from flexnode.generation.sequence import order_steps
+from flexnode.generation.stage import Fetch, stage
+from flexnode.generation.steps import Name, Steps
+
+LEAST_TIME_BACK = 600.0
+"""Seconds. However late it is for the target, the way back has its own time."""
+
+
+class Verify(Protocol):
+    """Says nothing if the machine works as this generation wants it, else raises a FlexError.
+
+    It may take until the deadline, and extends it for time that is not the machine's fault. Asked to stop
+    meanwhile, it raises `Stopped`.
+    """
+
+    def __call__(self, generation: Generation, deadline: Deadline, /) -> None: ...
+
+
+def trust(_generation: Generation, _deadline: Deadline, /) -> None:
+    """For a machine that does not run, so that nothing can be verified on it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tools:
+    """Everything that an operation works with."""
+
+    machine: Machine
+    contents: StoredContents
+    directory: StateDirectory
+    ledger: Ledger
+    clock: Clock
+    fetch: Fetch
+    verify: Verify
+    stop: Callable[[], bool]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    """What was asked for. `rejects`: what is left behind shall not come again by itself."""
+
+    name: str
+    target: Generation
+    seconds: float
+    inputs: str = ""
+    retry: bool = False
+    forgiving: bool = False
+    rejects: bool = False
+
+
+@dataclass(kw_only=True, slots=True)
+class Operation:
+    """Whoever runs it holds the lock."""
+
+    tools: Tools
+    name: str
+    steps: Steps
+    history: History
+    applied: Applied = field(default_factory=Applied)
+
+    def forward(self, order: Order) -> Outcome:
+        """Bring the machine to the target, or back; what fails before anything changed is raised."""
+        target, identity = order.target, order.target.id
+        leaving = identity == EMPTY_ID
+        self._refuse_rejected(identity, order)
+        if leaving:
+            self._save_state(desired=Desired.LEFT)
+        if self._is_there_already(target, identity):
+            if not leaving:
+                self._save_state(desired=Desired.JOINED)
+            return self._outcome(Result.UNCHANGED, identity)
+        with self.steps.step(Name.STAGE, identity):
+            stage(target, self.tools.contents, self.tools.fetch, known=self.history.generations)
+        if not leaving:
+            with self.steps.step(Name.STATE, identity):
+                self.tools.directory.save_generation(target, identity)
+            self._save_state(desired=Desired.JOINED)
+        opened = record.Opened(
+            target=identity,
+            previous=self.history.current.id if self.history.current else None,
+            operation=order.name,
+            attempt=next_attempt(self.history.journal, identity),
+            remaining=record.NO_LIMIT if leaving else order.seconds,
+            inputs=order.inputs,
+            rejects=order.rejects,
+        )
+        return self.attempt(target, opened, forgiving=order.forgiving and leaving)
+
+    def attempt(self, target: Generation, opened: record.Opened, *, forgiving: bool = False) -> Outcome:
+        """Apply, verify and confirm `target`; it is staged."""
+        self.history.note(target)
+        records = self._open(opened)
+        try:
+            self._apply(target, records, forgiving=forgiving)
+            if opened.target != EMPTY_ID:
+                self._verify(target, opened.target, records)
+        except Stopped:
+            records.write(record.Stopped(at=records.at))
+            raise
+        except FlexError as error:
+            return self._failed(opened, error)
+        if self.applied.reservations:
+            # Of what was to be undone a part is left, and the ledger with it: the journal stays open.
+            return self._outcome(Result.DEGRADED, opened.target)
+        return self.confirm(target, opened)
+
+    def resume(self, target: Generation, opened: record.Opened) -> Outcome:
+        """Go on with an attempt that was cut off."""
+        with self.steps.step(Name.STAGE, opened.target):
+            self._stage_again(target)
+        return self.attempt(target, opened)
+
+    def confirm(self, target: Generation, opened: record.Opened) -> Outcome:
+        """Only now is the target current."""
+        leaving = opened.target == EMPTY_ID
+        with self.steps.step(Name.CONFIRM, opened.target):
+            self._store_state(NodeState(desired=Desired.LEFT) if leaving else self._confirmed_state(opened))
+            self._write(record.Confirmed())
+        self.tidy()
+        return self._outcome(Result.LEFT if leaving else Result.CONFIRMED, opened.target)
+
+    def tidy(self) -> None:
+        """Remove what is not needed any more, and with the journal the operation itself."""
+        try:
+            with self.steps.step(Name.COLLECT):
+                if self.history.state.current is None and self.history.state.desired is Desired.LEFT:
+                    forget(self.tools.directory, self.tools.contents, self.tools.ledger)
+                else:
+                    collect(self.tools.directory, self.tools.contents, self.tools.ledger, self._kept())
+        except FlexError as error:
+            self.applied.reservations.append(f"not everything could be tidied up: {error.message}")
+        with self.steps.step(Name.JOURNAL, "close"):
+            self.history.journal.close()
+
+    def go_back(self, opened: record.Opened, failure: Failure) -> Outcome:
+        """Return to the generation that is current, without any network; the other one is not tried again."""
+        previous = self.history.current
+        if previous is None:
+            raise GenerationError(
+                "there is no generation to go back to",
+                code="generation/no-previous",
+                hint="run bootstrap again",
+            )
+        self.reject(opened, failure.message)
+        records = self._open(self.way_back(opened, failure))
+        try:
+            with self.steps.step(Name.ROLL_BACK, previous.id):
+                self._stage_again(previous)
+                self._apply(previous, records, back=True)
+        except Stopped:
+            records.write(record.Stopped(at=records.at))
+            raise
+        except FlexError as error:
+            # The journal stays open: the next start goes on from here.
+            self.applied.reservations.append(f"going back failed too: {error.message}")
+            return self._outcome(Result.DEGRADED, opened.target, failure)
+        result = Result.ROLLED_BACK
+        try:
+            self._verify(previous, previous.id, records)
+        except Stopped:
+            records.write(record.Stopped(at=records.at))
+            raise
+        except FlexError as error:
+            self.applied.reservations.append(f"the previous generation does not work either: {error.message}")
+            result = Result.DEGRADED
+        records.write(record.RolledBack(at=records.at))
+        self.tidy()
+        return self._outcome(result, opened.target, failure)
+
+    def reject(self, opened: record.Opened, reason: str) -> None:
+        """Remember that a generation did not work, until its inputs change or a person insists."""
+        rejection = Rejection(reason=reason, inputs=opened.inputs, when=self.tools.clock.now())
+        self._store_state(self.history.state.with_rejection(opened.target, rejection))
+
+    def way_back(self, opened: record.Opened, failure: Failure) -> record.Opened:
+        """The record that the way back begins with."""
+        current = self.history.current
+        return record.Opened(
+            target=current.id if current else EMPTY_ID,
+            previous=opened.target,
+            operation=opened.operation,
+            remaining=max(opened.remaining, LEAST_TIME_BACK),
+            inputs=opened.inputs,
+            reason=failure.message,
+            returns=True,
+        )
+
+    def bring_files(self, target: Generation, opened: record.Opened) -> None:
+        """As much of an attempt as is possible before the machine's services start."""
+        records = self._open(opened)
+        with self.steps.step(Name.STAGE, opened.target):
+            self._stage_again(target)
+        applier = self._applier(records, forgiving=True)
+        past = self.history.past(target, back=opened.returns)
+        applier.run_files(order_steps(target, past, expired=self.tools.machine.exists))
+        records.write(record.Stopped(at=records.at))
+
+    def _is_there_already(self, target: Generation, identity: str) -> bool:
+        """Whether the target is confirmed and nothing on the machine differs from it."""
+        state, history = self.history.state, self.history
+        if (
+            history.journal.open
+            or history.vague
+            or state.current != (None if identity == EMPTY_ID else identity)
+        ):
+            return False
+        with self.steps.step(Name.PLAN, identity):
+            plan = make_plan(target, history.past(target), self.tools.machine)
+        return (
+            not plan.changes and not self.tools.ledger.touched() if identity == EMPTY_ID else not plan.changes
+        )
+
+    def _refuse_rejected(self, identity: str, order: Order) -> None:
+        rejection = self.history.state.rejected.get(identity)
+        if rejection is None or order.retry or rejection.inputs != order.inputs:
+            return
+        raise GenerationError(
+            f"generation {identity} was rejected on {rejection.when:%Y-%m-%d %H:%M} UTC: {rejection.reason}",
+            code="generation/rejected",
+            hint="change the configuration, or insist with --retry",
+        )
+
+    def _open(self, opened: record.Opened) -> Records:
+        endless = opened.remaining == record.NO_LIMIT
+        deadline = (
+            Deadline.never(self.tools.clock) if endless else Deadline(self.tools.clock, opened.remaining)
+        )
+        self._write(opened)
+        return Records(
+            journal=self.history.journal, ledger=self.tools.ledger, steps=self.steps, deadline=deadline
+        )
+
+    def _apply(
+        self, target: Generation, records: Records, *, back: bool = False, forgiving: bool = False
+    ) -> None:
+        past = self.history.past(target, back=back)
+        steps = order_steps(target, past, expired=self.tools.machine.exists)
+        self._applier(records, forgiving=forgiving).run(steps)
+
+    def _applier(self, records: Records, *, forgiving: bool) -> Applier:
+        current = self.history.current
+        return Applier(
+            machine=self.tools.machine,
+            records=records,
+            clock=self.tools.clock,
+            stop=self.tools.stop,
+            applied=self.applied,
+            derivable=frozenset(each.key for each in current.resources) if current else None,
+            forgiving=forgiving,
+        )
+
+    def _verify(self, target: Generation, identity: str, records: Records) -> None:
+        with self.steps.step(Name.VERIFY, identity):
+            self.tools.verify(target, records.deadline)
+        if any(each.until for each in target.resources):
+            # What was wanted only until the machine had joined: it has by now.
+            self._apply(target, records)
+        records.write(record.Verified(at=records.at))
+
+    def _failed(self, opened: record.Opened, error: FlexError) -> Outcome:
+        failure, current = Failure.of(error), self.history.current
+        if opened.target == EMPTY_ID:
+            raise error  # there is nothing to go back to; the next run goes on
+        if current is None:
+            return self._outcome(Result.UNCONFIRMED, opened.target, failure)
+        if current.id == opened.target:
+            # A repair of what is current has no way back; the journal stays open, so that it is gone on with.
+            return self._outcome(Result.DEGRADED, opened.target, failure)
+        return self.go_back(opened, failure)
+
+    def _stage_again(self, target: Generation) -> None:
+        """Everything has been here since the generation was first staged; what rotted is fetched again."""
+        try:
+            stage(target, self.tools.contents, self.tools.fetch, known=(target,))
+        except FlexError as error:
+            # Most of the machine may need none of it, so that going on is better than standing still.
+            self.applied.reservations.append(error.message)
+
+    def _confirmed_state(self, opened: record.Opened) -> NodeState:
+        state = self.history.state
+        confirmed = state.with_confirmed(opened.target, opened.inputs)
+        if not opened.rejects or state.current in (None, opened.target):
+            return confirmed
+        reason = "a person went back to the generation before it"
+        rejection = Rejection(reason=reason, inputs=state.inputs, when=self.tools.clock.now())
+        return confirmed.with_rejection(str(state.current), rejection)
+
+    def _kept(self) -> list[Generation]:
+        wanted = (self.history.state.current, self.history.state.previous)
+        found = (self.history.find(each) for each in wanted if each)
+        return [each for each in found if each is not None]
+
+    def _write(self, entry: record.Record) -> None:
+        with self.steps.step(Name.JOURNAL, type(entry).__name__.lower()):
+            self.history.journal.append(entry)
+
+    def _save_state(self, **changes: object) -> None:
+        changed = msgspec.structs.replace(self.history.state, **changes)
+        if changed != self.history.state:
+            self._store_state(changed)
+
+    def _store_state(self, state: NodeState) -> None:
+        with self.steps.step(Name.STATE, "state"):
+            self.tools.directory.save_state(state)
+        self.history.state = state
+
+    def _outcome(self, result: Result, identity: str, failure: Failure | None = None) -> Outcome:
+        return Outcome(
+            result=result,
+            operation=self.name,
+            generation=identity,
+            current=self.history.state.current,
+            changes=tuple(self.applied.changes),
+            restarts=tuple(self.applied.restarts),
+            disruption=largest_disruption(self.applied.changes),
+            kept=tuple(self.applied.kept),
+            reservations=tuple(self.applied.reservations),
+            warnings=tuple(self.history.warnings),
+            failure=failure,
+            timings=tuple(self.steps.timings),
+        )
