@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from flexnode.config.v1 import HEADER
 from flexnode.errors import UsageError
 from flexnode.kube import Api, Connection, parse_server
 from flexnode.kube.discovery import read_version
@@ -52,8 +53,7 @@ def make_node_config(
         ca = connection.ca or _root_ca(api)
     cluster = {"server": address, "ca": ca, **_known(facts)}
     document: dict[str, Any] = {
-        "apiVersion": "flexnode.io/v1",
-        "kind": "NodeConfig",
+        **HEADER,
         "cluster": {key: value for key, value in cluster.items() if value},
     }
     missing = []
