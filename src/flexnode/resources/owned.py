@@ -18,17 +18,18 @@ TASKS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
 class OwnedHandler:
     """Nothing ever has to be done for owned state to be there; with `left` set, all of it has to go.
 
-    Pods count as there while the runtime answers, the Node object always: neither can be seen from here. So
-    `leave_node` may be asked again for a node that is gone, and answers then as if it had just deleted it.
+    Only then is it looked at. Pods count as there while the runtime answers, the Node object always: neither
+    can be seen from here. So `leave_node` may be asked again for a node that is gone, and answers then as if
+    it had just deleted it.
     """
 
     def __init__(self, leave_node: Callable[[str], None] | None = None) -> None:
         self._leave_node = leave_node
 
     def observe(self, host: Host, name: str, want: State, contents: Contents) -> State:
-        if not isinstance(want, Owned):
-            return Absent()
-        chains = [chain.split("/") for chain in host.network.chains()]
+        if not isinstance(want, Owned) or not want.left:
+            return want
+        chains = [chain.split("/") for chain in _find_chains(host, want)]
         found = Owned(
             pods=want.pods and _has_pods(host),
             node=want.node,
@@ -80,6 +81,11 @@ def _has_pods(host: Host) -> bool:
     if find_images(host) is not None:
         return True
     return host.files.find(TASKS) is not None and bool(host.files.list(TASKS))
+
+
+def _find_chains(host: Host, want: Owned) -> Sequence[str]:
+    """All of them, where any is asked for: each packet filter is a program to run."""
+    return host.network.chains() if want.chains or want.tables else ()
 
 
 def _find_links(host: Host, names: Sequence[str]) -> tuple[str, ...]:
