@@ -35,6 +35,7 @@ class Code(StrEnum):
     MODULE_BUSY = "host/module-in-use"
     MODULE_REFUSED = "host/module-refused"
     SWAP = "host/swap"
+    UNSUPPORTED = "host/unsupported"
     FILTER_ANSWER = "host/packet-filter-unclear"
     PACKAGE_UNKNOWN = "package/unknown"
     PACKAGE_HELD = "package/held"
