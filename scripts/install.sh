@@ -306,6 +306,17 @@ tell_systemd() { # a node that runs notices nothing but a new agent
   rm -f "$home/restart-owed"
 }
 
+say_next() { # nothing where the agent starts at each boot already
+  [ ! -L "$root$UNITS/multi-user.target.wants/$PROGRAM-agent.service" ] || return 0
+  for file in config.json config.yaml config.yml; do
+    if [ -e "$root$CONFIG_DIR/$file" ]; then
+      say "next: systemctl enable --now $PROGRAM-agent"
+      return
+    fi
+  done
+  say "next: write $CONFIG_DIR/config.json, then systemctl enable --now $PROGRAM-agent"
+}
+
 root='' config='' start='' from=''
 while [ $# -gt 0 ]; do
   case $1 in
@@ -357,4 +368,4 @@ install_config
 prune
 tell_systemd
 say "$PROGRAM $(field version "$source") is installed in $HOME_DIR/$version; uninstall.sh there removes it"
-[ "$start" ] || say "next: write $CONFIG_DIR/config.json, then systemctl enable --now $PROGRAM-agent"
+say_next

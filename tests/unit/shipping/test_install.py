@@ -48,6 +48,15 @@ def test_start_lets_an_image_start_the_agent_at_its_first_boot(root: Root, archi
     assert (root.path / str(link.readlink()).lstrip("/")).is_file()
 
 
+def test_only_what_is_left_to_do_is_said(root: Root, archive: Path, tmp_path: Path) -> None:
+    config = tmp_path / "node.json"
+    config.write_text("{}")
+    assert "next: write /etc/aks-flex-node/config.json" in root.install(archive)
+    assert "next: systemctl enable --now" in root.install(archive, "--config", config)
+    assert "next" not in root.install(archive, "--start")
+    assert "next" not in root.install(archive)
+
+
 def test_a_second_run_touches_nothing(root: Root, archive: Path) -> None:
     root.install(archive, "--start")
     before = root.snapshot(times=True)
