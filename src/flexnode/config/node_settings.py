@@ -42,6 +42,7 @@ CLUSTER = Section(
             about="The cluster's DNS domain.",
             effect=Effect.KUBELET,
             default="cluster.local",
+            detected=True,
         ),
         "serviceCIDR": Setting(
             type=texts.NETWORK,
