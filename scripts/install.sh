@@ -136,7 +136,7 @@ check_config() {
     *.yaml | *.yml) target=config.yaml ;;
     *) fail "$config is neither .json nor .yaml" "name it after what is in it" 2 ;;
   esac
-  [ -r "$config" ] || fail "$config cannot be read" "" 2
+  [ -r "$config" ] || fail "$config cannot be read" "see that the path is right" 2
   for other in config.json config.yaml config.yml; do
     [ "$other" = "$target" ] || [ ! -e "$root$CONFIG_DIR/$other" ] ||
       fail "there is a $CONFIG_DIR/$other already, and only one can be" "remove one of the two; nothing was changed"
@@ -197,9 +197,9 @@ claim() { # what is at a path before it is ours, is kept
   fi
 }
 
-claim_all() {
+claim_all() { # also what only --start makes: a link that a person makes meanwhile was not there before us
   while read -r _ path; do claim "$path"; done <<EOF
-$(list_files && list_links)
+$(list_files && start=yes list_links)
 EOF
   claim_folder "$CONFIG_DIR"
   [ "$recorded" != "$(cat "$record")" ] || return 0

@@ -83,6 +83,17 @@ def test_a_unit_that_a_person_enabled_is_disabled(root: Root, archive: Path) -> 
     assert not link.is_symlink()
 
 
+def test_an_agent_that_a_person_enabled_and_an_upgrade_found_so_is_disabled(
+    root: Root, archive: Path
+) -> None:
+    root.install(archive)
+    link = root.path / f"etc/systemd/system/multi-user.target.wants/{PROGRAM}-agent.service"
+    link.symlink_to(f"/etc/systemd/system/{PROGRAM}-agent.service")
+    root.install(archive, "--start")
+    root.uninstall(archive)
+    assert not link.is_symlink()
+
+
 NODE = [
     (f"var/lib/{PROGRAM}/state.json", state("joined", current="aa"), "is set up as a node"),
     (f"var/lib/{PROGRAM}/state.json", "", "is set up as a node"),
