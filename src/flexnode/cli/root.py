@@ -19,6 +19,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "artifacts": ("flexnode.cli.artifacts:artifacts", "Fill a mirror, make an offline bundle, check one."),
     "cluster": ("flexnode.cli.cluster:cluster", "Prepare a cluster for nodes: rights, tokens, approvals."),
     "config": ("flexnode.cli.config:config", "Show and check the configuration; its schema; old documents."),
+    "preflight": ("flexnode.cli.preflight:preflight", "Check whether this machine can become a node."),
     "version": ("flexnode.cli.version:version", "Show version, commit, Python and catalog version."),
 }
 """Each verb: where its command lives, and one line of help that needs no import."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from flexnode.artifacts import Proxies
+from flexnode.artifacts import Proxies, load_proxies
 from flexnode.clock import Clock
 from flexnode.errors import KubeError
 from flexnode.kube import Api, Connection, Credential, KubeClient
@@ -28,17 +28,27 @@ class Detected:
     facts: ClusterFacts = field(default_factory=ClusterFacts)
 
 
-def connect(
-    spec: NodeSpec, *, clock: Clock, proxies: Proxies | None = None, credential: Credential | None = None
-) -> KubeClient:
-    """A client of the configured cluster; as `credential`, else with the bootstrap token.
+def make_proxies(spec: NodeSpec) -> Proxies:
+    """The configured proxies; an address with a password in it stands among the credentials."""
+    proxy, secret = spec.machine.proxy, spec.credentials
+    return load_proxies(
+        {
+            "http_proxy": secret.http_proxy.reveal() if secret.http_proxy else proxy.http,
+            "https_proxy": secret.https_proxy.reveal() if secret.https_proxy else proxy.https,
+            "no_proxy": ",".join(proxy.no_proxy),
+        }
+    )
+
+
+def connect(spec: NodeSpec, *, clock: Clock, credential: Credential | None = None) -> KubeClient:
+    """A client of the configured cluster, through its proxy; as `credential`, else with the bootstrap token.
 
     The caller closes it. Raises where the CA is neither configured nor can be proven.
     """
     server = spec.cluster.server
     if not server:
         raise failure(Code.BAD_SERVER, "the configuration names no cluster", hint="set cluster.server")
-    proxy = proxies.find(server) if proxies else None
+    proxy = make_proxies(spec).find(server)
     connection = Connection(
         server=server,
         ca=spec.cluster.ca,

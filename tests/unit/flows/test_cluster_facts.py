@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from flexnode.artifacts import load_proxies
 from flexnode.clock import FakeClock
 from flexnode.errors import KubeError
-from flexnode.flows.cluster_facts import choose_kubernetes, connect, detect, settle_serving
+from flexnode.flows.cluster_facts import choose_kubernetes, connect, detect, make_proxies, settle_serving
 from flexnode.kube import Code, Request
 from flexnode.kube.discovery import ServerVersion
 from flexnode.kube.facts import ClusterFacts, ServiceProxy
 from flexnode.kube.failures import failure
 from flexnode.model.credentials import Credentials
+from flexnode.model.machine import MachineSpec, Proxy
 from flexnode.model.spec import ClusterSpec, KubeletSpec, NodeSpec, ServingCertificates
 from flexnode.secret import Secret
 
@@ -135,12 +135,23 @@ def test_no_server_is_said_so() -> None:
     assert "cluster.server" in caught.value.hint
 
 
+def proxy_towards(server: str, **proxy: Any) -> Secret | None:
+    machine = MachineSpec(proxy=Proxy(**proxy))
+    spec = replace(SPEC, machine=machine, cluster=replace(SPEC.cluster, server=server))
+    return connect(spec, clock=FakeClock())._connection.proxy
+
+
 def test_a_proxy_leads_to_the_cluster_only_where_it_is_not_exempt() -> None:
-    environ = {"https_proxy": "http://127.0.0.1:9"}
-    through = connect(SPEC, clock=FakeClock(), proxies=load_proxies(environ))
-    direct = connect(SPEC, clock=FakeClock(), proxies=load_proxies({**environ, "no_proxy": "127.0.0.0/8"}))
-    assert through._connection.proxy is None, "the machine itself is never reached through a proxy"
-    assert direct._connection.proxy is None
-    far = replace(SPEC, cluster=replace(SPEC.cluster, server="https://api.cluster.example"))
-    proxy = connect(far, clock=FakeClock(), proxies=load_proxies(environ))._connection.proxy
-    assert proxy == Secret("http://127.0.0.1:9")
+    far, https = "https://api.cluster.example", "http://proxy.example:3128"
+    assert proxy_towards(far, https=https) == Secret(https)
+    assert proxy_towards(far, http=https) is None
+    assert proxy_towards(far, https=https, no_proxy=(".cluster.example",)) is None
+
+
+def test_a_proxy_with_a_password_is_taken_from_the_credentials() -> None:
+    secret = Secret("http://user:password@proxy.example:3128")
+    spec = replace(SPEC, credentials=Credentials(https_proxy=secret))
+    proxies = make_proxies(spec)
+    assert str(proxies.https) == "http://proxy.example:3128"
+    assert proxies.https is not None
+    assert proxies.https.url == secret

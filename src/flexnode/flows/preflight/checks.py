@@ -168,6 +168,7 @@ CHECKS: tuple[Check, ...] = (
         name="packages",
         title="what installing the needed Debian packages would do to others",
         run=supplies.check_packages,
+        remote=True,  # apt may have to fetch its lists
         before=STARTING,
     ),
     Check(

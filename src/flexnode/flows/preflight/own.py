@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from flexnode.errors import FlexError
 from flexnode.flows.preflight.check import Finding, failed, ok, warning
 from flexnode.flows.preflight.situation import Ours, Situation
-from flexnode.generation.directory import Desired, StateDirectory
-from flexnode.generation.generation import Generation
+from flexnode.generation.directory import StateDirectory
 from flexnode.generation.ledger import DiskLedger
-from flexnode.resources import Phase
+from flexnode.generation.node_state import Desired
+from flexnode.host.door import Host
+from flexnode.resources import Phase, Resource
 from flexnode.resources.state import Owned
+
+CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
 
 def check_state(situation: Situation) -> Iterator[Finding]:
@@ -31,35 +35,45 @@ def check_state(situation: Situation) -> Iterator[Finding]:
         yield ok("not joined" if not ours.generation else f"prepared, as generation {ours.generation}")
 
 
-def load_ours(directory: StateDirectory) -> Ours:
-    """Everything that the ledger or the current generation names. What cannot be read is told, not raised."""
+def load_ours(directory: StateDirectory, host: Host) -> Ours:
+    """Everything that the product put here. What cannot be read is told, not raised."""
     try:
-        return _load(directory)
+        ours = _load(directory)
     except FlexError as error:
         return Ours(failure=error)
+    return replace(ours, certificate=ours.started and host.files.find(CERTIFICATE) is not None)
 
 
 def _load(directory: StateDirectory) -> Ours:
-    warnings: list[str] = []
-    loaded = directory.load_state()
-    warnings.append(loaded.warning)
-    current = loaded.value.current if loaded.value is not None else None
-    generation = Generation()
-    if current:
-        found = directory.load_generation(current)
+    state = directory.load_state()
+    current = state.value.current if state.value is not None else None
+    ledger = DiskLedger(directory.ledger)
+    touched = ledger.touched()
+    warnings = [state.warning]
+    if ledger.blobs() is None:
+        warnings.append(f"an entry in {directory.ledger} is damaged")
+    # One that is only staged has touched nothing, and then the ledger is empty.
+    known = directory.known_generations() if touched else filter(None, [current])
+    resources: list[Resource] = []
+    joined = False
+    for identity in known:
+        found = directory.load_generation(identity)
         warnings.append(found.warning)
-        generation = found.value or generation
-    left = loaded.value is not None and loaded.value.desired is Desired.LEFT
-    keys = frozenset(DiskLedger(directory.ledger, warn=warnings.append).touched())
+        mine = found.value.resources if found.value is not None else ()
+        resources += mine
+        joined = joined or (identity == current and any(each.phase is Phase.JOINED for each in mine))
+    left = state.value is not None and state.value.desired is Desired.LEFT
     return Ours(
-        joined=not left and any(resource.phase is Phase.JOINED for resource in generation.resources),
+        joined=joined and not left,
         generation=current or "",
-        keys=keys | {resource.key for resource in generation.resources},
+        keys=frozenset(touched) | {resource.key for resource in resources},
         trees=tuple(
-            tree
-            for resource in generation.resources
-            if isinstance(resource.want, Owned)
-            for tree in resource.want.trees
+            dict.fromkeys(
+                tree
+                for resource in resources
+                if isinstance(resource.want, Owned)
+                for tree in resource.want.trees
+            )
         ),
         warning="; ".join(filter(None, warnings)),
     )

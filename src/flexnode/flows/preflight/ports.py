@@ -46,11 +46,11 @@ def check_containerd_socket(situation: Situation) -> Iterator[Finding]:
 
 
 def _is_ours(situation: Situation, listener: Listener, port: int = 0) -> bool:
-    if situation.ours.joined and port in OF_PODS:
+    if situation.ours.started and port in OF_PODS:
         return True
     holder = listener.holder
     if holder is None:
-        return situation.ours.joined
+        return situation.ours.started
     # systemd itself listens for units that start with their first connection: never one of ours.
     return bool(holder.program) and situation.ours.has(f"file:{holder.program}")
 

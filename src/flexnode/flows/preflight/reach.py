@@ -98,8 +98,8 @@ def check_token(situation: Situation) -> Iterator[Finding]:
     if situation.cluster is None:
         yield skipped(NO_CLUSTER)
         return
-    what = "the node's own certificate" if situation.ours.joined else "the bootstrap token"
-    if situation.spec.credentials.bootstrap_token is None and not situation.ours.joined:
+    what = "the node's own certificate" if situation.ours.certificate else "the bootstrap token"
+    if situation.spec.credentials.bootstrap_token is None and not situation.ours.certificate:
         yield skipped("the configuration holds no bootstrap token")
         return
     try:

@@ -110,7 +110,7 @@ def check_other_kubernetes(situation: Situation) -> Iterator[Finding]:
 def check_left_overs(situation: Situation) -> Iterator[Finding]:
     host, ours = situation.host, situation.ours
     trees = [
-        tree for tree in TREES if not ours.joined and not ours.has_path(tree) and _holds_files(host, tree)
+        tree for tree in TREES if not ours.started and not ours.has_path(tree) and _holds_files(host, tree)
     ]
     if trees:
         yield error(
@@ -119,14 +119,14 @@ def check_left_overs(situation: Situation) -> Iterator[Finding]:
             hint="if nothing needs them: kubeadm reset, or move them away;"
             f" mounts below come first: {' '.join(_mounts(host, trees)) or 'there are none'}",
         )
-    links = () if ours.joined else [name for name in host.network.links() if name in LINKS]
+    links = () if ours.started else [name for name in host.network.links() if name in LINKS]
     if links:
         yield error(
             "preflight/left-over-links",
             f"the network interfaces {', '.join(links)} are left from an earlier node",
             hint="; ".join(f"ip link delete {name}" for name in links) + "; or reboot",
         )
-    chains = () if ours.joined else [each for each in host.network.chains() if _is_of_node(each)]
+    chains = () if ours.started else [each for each in host.network.chains() if _is_of_node(each)]
     if chains:
         yield warning(
             "preflight/left-over-rules",
@@ -134,7 +134,7 @@ def check_left_overs(situation: Situation) -> Iterator[Finding]:
             hint="reboot: they are not saved anywhere; if they come back, look for what restores them",
         )
     if not trees and not links and not chains:
-        yield ok("nothing of an earlier node" if not ours.joined else "what is there is this node's own")
+        yield ok("nothing of an earlier node" if not ours.started else "what is there is this node's own")
 
 
 def _look_for(situation: Situation, rivals: tuple[Rival, ...], *, code: str, none: str) -> Iterator[Finding]:

@@ -21,15 +21,21 @@ from flexnode.model.spec import NodeSpec
 class Ours:
     """What of the machine is the product's own work, so that nobody is warned of himself.
 
-    `keys` are resource keys: of the ledger, of the current generation, or of the manifest of a baked image.
+    `keys` are resource keys: of the ledger, and of the generations that were applied or began to be.
     """
 
     joined: bool = False
+    certificate: bool = False  # kubelet has the cluster's certificate: no token is needed any more
     generation: str = ""
     warning: str = ""  # what of the product's state is damaged, and what is used in its place
     failure: FlexError | None = None  # why the state cannot be read at all
     keys: frozenset[str] = frozenset()
     trees: tuple[str, ...] = ()  # directories of kubelet, containerd and CNI that are owned as a whole
+
+    @property
+    def started(self) -> bool:
+        """Whether a node of the product's was put here, be its join confirmed or not."""
+        return self.joined or "unit:kubelet.service" in self.keys
 
     def has(self, *keys: str) -> bool:
         return any(key in self.keys for key in keys)

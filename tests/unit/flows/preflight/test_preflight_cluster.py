@@ -165,7 +165,10 @@ CASES = [
         check="token",
         level=Level.OK,
         says="the node's own certificate",
-        changes={"spec": replace(SPEC, credentials=Credentials()), "ours": Ours(joined=True)},
+        changes={
+            "spec": replace(SPEC, credentials=Credentials()),
+            "ours": Ours(joined=True, certificate=True),
+        },
     ),
     Case(about="a few seconds", check="clock-skew", level=Level.OK, changes=offset(-8)),
     Case(

@@ -8,14 +8,15 @@ import pytest
 
 from flexnode.errors import StateError
 from flexnode.flows.preflight import Level, Ours
-from flexnode.flows.preflight.own import load_ours
-from flexnode.generation.directory import Desired, NodeState, StateDirectory
+from flexnode.flows.preflight.own import CERTIFICATE, load_ours
+from flexnode.generation.directory import StateDirectory
 from flexnode.generation.durable import SCHEMA, seal
 from flexnode.generation.generation import Generation, compose
 from flexnode.generation.ledger import DiskLedger
+from flexnode.generation.node_state import Desired, NodeState
 from flexnode.resources import Phase, Resource
 from flexnode.resources.state import Absent, Directory, Owned
-from unit.flows.preflight.samples import Case, findings, situation
+from unit.flows.preflight.samples import Case, findings, situation, stock
 
 BAKED = Resource(key="directory:/etc/containerd", want=Directory())
 JOINED = Resource(
@@ -33,11 +34,11 @@ def node(root: Path, *resources: Resource, desired: Desired = Desired.JOINED) ->
 
 
 def test_a_machine_that_was_never_touched(tmp_path: Path) -> None:
-    assert load_ours(StateDirectory(root=tmp_path / "none")) == Ours()
+    assert load_ours(StateDirectory(root=tmp_path / "none"), stock()) == Ours()
 
 
 def test_a_joined_node(tmp_path: Path) -> None:
-    ours = load_ours(node(tmp_path, BAKED, JOINED))
+    ours = load_ours(node(tmp_path, BAKED, JOINED), stock())
     assert ours.joined
     assert ours.generation == compose([BAKED, JOINED]).id
     assert ours.has_path("/etc/containerd")
@@ -47,13 +48,13 @@ def test_a_joined_node(tmp_path: Path) -> None:
 
 
 def test_a_baked_image_has_not_joined(tmp_path: Path) -> None:
-    ours = load_ours(node(tmp_path, BAKED))
+    ours = load_ours(node(tmp_path, BAKED), stock())
     assert not ours.joined
     assert ours.has("directory:/etc/containerd")
 
 
 def test_a_node_that_was_told_to_leave_has_not_joined(tmp_path: Path) -> None:
-    assert not load_ours(node(tmp_path, BAKED, JOINED, desired=Desired.LEFT)).joined
+    assert not load_ours(node(tmp_path, BAKED, JOINED, desired=Desired.LEFT), stock()).joined
 
 
 def test_a_first_bootstrap_that_was_interrupted_is_known_by_its_ledger(tmp_path: Path) -> None:
@@ -61,27 +62,60 @@ def test_a_first_bootstrap_that_was_interrupted_is_known_by_its_ledger(tmp_path:
     directory = StateDirectory(root=tmp_path)
     directory.prepare()
     DiskLedger(directory.ledger).record("file:/etc/kubernetes/pki/ca.crt", Absent())
-    ours = load_ours(directory)
+    ours = load_ours(directory, stock())
     assert not ours.joined
     assert ours.has_path("/etc/kubernetes")
+
+
+def test_a_join_that_is_not_confirmed_yet_counts_what_it_was_about_to_put_there(tmp_path: Path) -> None:
+    directory = StateDirectory(root=tmp_path)
+    directory.prepare()
+    target = compose([BAKED, JOINED])
+    directory.save_generation(target, target.id)
+    assert not load_ours(directory, stock()).keys, "it was only staged"
+    DiskLedger(directory.ledger).record(BAKED.key, Absent())
+    ours = load_ours(directory, stock())
+    assert not ours.joined
+    assert ours.has_path("/var/lib/kubelet/pods")
+
+
+@pytest.mark.parametrize("theirs", [False, True])
+def test_a_certificate_of_another_kubelet_is_not_used(tmp_path: Path, theirs: bool) -> None:
+    """The node would otherwise speak to its cluster as somebody else."""
+    host = stock()
+    host.files.place(CERTIFICATE, "PEM")
+    directory = StateDirectory(root=tmp_path)
+    directory.prepare()
+    if not theirs:
+        DiskLedger(directory.ledger).record("unit:kubelet.service", Absent())
+    assert load_ours(directory, host).certificate is not theirs
 
 
 def test_a_damaged_state_is_told_and_stops_nothing(tmp_path: Path) -> None:
     directory = node(tmp_path, BAKED)
     directory.save_state(NodeState(current=compose([BAKED]).id, desired=Desired.JOINED))
     directory.state.write_bytes(b'{"half')
-    ours = load_ours(directory)
+    ours = load_ours(directory, stock())
     assert ours.has("directory:/etc/containerd"), "the previous copy was not used"
     (finding,) = findings("state", situation(ours=ours))
     assert (finding.level, finding.code) == (Level.WARNING, "state/damaged")
     assert "state.json" in finding.message
 
 
+def test_a_damaged_entry_of_the_ledger_is_told(tmp_path: Path) -> None:
+    """What the user's machine had there cannot be put back, and that is better known beforehand."""
+    directory = node(tmp_path, BAKED)
+    DiskLedger(directory.ledger).record("file:/etc/hosts", Absent())
+    (entry,) = directory.ledger.iterdir()
+    entry.write_bytes(b"{")
+    assert "damaged" in load_ours(directory, stock()).warning
+
+
 def test_the_state_of_a_newer_version_is_an_error_of_its_own(tmp_path: Path) -> None:
     directory = StateDirectory(root=tmp_path)
     directory.prepare()
     directory.state.write_bytes(seal(NodeState(), schema=SCHEMA + 1))
-    (finding,) = findings("state", situation(ours=load_ours(directory)))
+    (finding,) = findings("state", situation(ours=load_ours(directory, stock())))
     assert (finding.level, finding.code) == (Level.ERROR, "state/newer-version")
     assert finding.hint
 

@@ -1,0 +1,105 @@
+"""From a configuration to the situation that checks look at. Nothing here changes anything, nor fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from flexnode.artifacts import HttpSettings, resolve
+from flexnode.clock import Clock
+from flexnode.components.inputs import MachineInputs, Parts
+from flexnode.components.kernel import SYSCTLS, SYSCTLS_FILE
+from flexnode.components.machine import compose_machine
+from flexnode.config import Resolved, fill_detected
+from flexnode.errors import FlexError
+from flexnode.flows.cluster_facts import connect, detect, make_proxies, settle_serving
+from flexnode.flows.parts import choose_parts, load_spec_catalog
+from flexnode.flows.preflight.ask_cluster import AskCluster
+from flexnode.flows.preflight.own import CERTIFICATE, load_ours
+from flexnode.flows.preflight.search import Search
+from flexnode.flows.preflight.situation import Cluster, Ours, Situation
+from flexnode.generation.directory import StateDirectory
+from flexnode.host.door import Host
+from flexnode.kube import ClientCertificateFiles, Credential
+from flexnode.model.facts import Facts
+from flexnode.model.spec import NodeSpec
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Machine:
+    """The machine, and where the product keeps what it knows of it."""
+
+    host: Host
+    facts: Facts
+    clock: Clock
+    uid: int
+    directory: StateDirectory
+
+
+@contextmanager
+def survey(machine: Machine, resolved: Resolved) -> Iterator[Situation]:
+    """The situation of `machine`. What the cluster tells fills what nobody set."""
+    ours = load_ours(machine.directory, machine.host)
+    spec = resolved.spec
+    if not spec.cluster.server:
+        yield make_situation(machine, spec, ours=ours, cluster=None)
+        return
+    credential: Credential | None = None
+    if ours.certificate:
+        file = Path(CERTIFICATE)  # kubelet keeps its certificate and the key in one
+        credential = ClientCertificateFiles(certificate=file, key=file)
+    with AskCluster(lambda: connect(spec, clock=machine.clock, credential=credential)) as cluster:
+        yield make_situation(machine, _filled(resolved, cluster, machine), ours=ours, cluster=cluster)
+
+
+def make_situation(machine: Machine, spec: NodeSpec, *, ours: Ours, cluster: Cluster | None) -> Situation:
+    """The situation for a configuration in which nothing is left to be found out."""
+    situation = Situation(
+        host=machine.host,
+        spec=spec,
+        facts=machine.facts,
+        clock=machine.clock,
+        uid=machine.uid,
+        resolve=resolve,
+        cluster=cluster,
+        proxies=make_proxies(spec),
+        sysctls={**SYSCTLS, **spec.machine.host.sysctls},
+        sysctl_file=SYSCTLS_FILE,
+        ours=ours,
+    )
+    try:
+        catalog = load_spec_catalog(spec)
+        parts = choose_parts(catalog, spec, machine.facts)
+        everything = choose_parts(catalog, spec, machine.facts, optional=True)
+        search = _make_search(machine, spec, parts, everything)
+    except FlexError as error:
+        return replace(situation, no_parts=error)
+    return replace(situation, parts=parts, search=search)
+
+
+def _filled(resolved: Resolved, cluster: AskCluster, machine: Machine) -> NodeSpec:
+    """A cluster that cannot be asked fills nothing: the checks say why."""
+    try:
+        known = load_spec_catalog(resolved.spec).document.release_sets
+        detected = detect(cluster.client(), known=known, hostname=machine.facts.hostname)
+    except FlexError:
+        return resolved.spec
+    return settle_serving(fill_detected(resolved, detected.settings).spec, detected.facts)
+
+
+def _make_search(machine: Machine, spec: NodeSpec, parts: Parts, everything: Parts) -> Search:
+    """For what a machine is composed of: needed files, and those that a node works without."""
+    inputs = MachineInputs(machine=spec.machine, parts=everything, facts=machine.facts)
+    used = {need.sha256 for need in compose_machine(inputs).needs}
+    needed = {artifact.sha256 for artifact in parts.artifacts.values()}
+    bundle = spec.artifacts.ca_bundle
+    return Search(
+        [artifact for artifact in everything.artifacts.values() if artifact.sha256 in used],
+        spec.artifacts.sources,
+        store=machine.directory.store,
+        http=HttpSettings(proxies=make_proxies(spec), ca_bundle=Path(bundle) if bundle else None),
+        clock=machine.clock,
+        optional=used - needed,
+    )
