@@ -8,7 +8,7 @@ from architecture.source import load_tree
 
 SOURCE = Path(__file__).resolve().parents[3] / "src"
 MODULES = {module.name: module for module in load_tree(SOURCE, "flexnode")}
-FORBIDDEN = {"flexnode.model.spec", "flexnode.model.credentials", "flexnode.secret"}
+FORBIDDEN = {"flexnode.model.spec", "flexnode.model.credentials"}
 
 
 def reach(start: str) -> dict[str, str]:
