@@ -6,11 +6,11 @@ from ipaddress import ip_address, ip_network
 
 from flexnode.components.declare import text_file
 from flexnode.components.joining import NodeInputs
-from flexnode.components.kernel import render_sysctls, sysctls
+from flexnode.components.kernel import SYSCTLS_DIRECTORY, render_sysctls, sysctls
 from flexnode.model.spec import ClusterSpec
 from flexnode.resources import Resource
 
-FILE = "/etc/sysctl.d/99-zz-aks-flex-node-ipv6.conf"
+FILE = f"{SYSCTLS_DIRECTORY}/99-zz-aks-flex-node-ipv6.conf"
 FORWARDING = {"net.ipv6.conf.all.forwarding": "1"}
 
 

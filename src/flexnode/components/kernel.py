@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flexnode.components.declare import text_file
+from flexnode.components.declare import directory, text_file
 from flexnode.components.inputs import MachineInputs
 from flexnode.resources import Resource
 from flexnode.resources.state import Module, Sysctl
@@ -25,10 +25,13 @@ SYSCTLS: Mapping[str, str] = {
     "vm.panic_on_oom": "0",
 }
 
-MODULES_FILE = "/etc/modules-load.d/aks-flex-node.conf"
+# Most systems have both directories, and none has to.
+MODULES_DIRECTORY = "/etc/modules-load.d"
+SYSCTLS_DIRECTORY = "/etc/sysctl.d"
+MODULES_FILE = f"{MODULES_DIRECTORY}/aks-flex-node.conf"
 # After 99-sysctl.conf, which is the user's /etc/sysctl.conf: what hardened it must not stop the node at the
 # next boot. A user who means it says so in the node's own configuration.
-SYSCTLS_FILE = "/etc/sysctl.d/99-zz-aks-flex-node.conf"
+SYSCTLS_FILE = f"{SYSCTLS_DIRECTORY}/99-zz-aks-flex-node.conf"
 
 
 def compose_kernel(inputs: MachineInputs) -> tuple[Resource, ...]:
@@ -36,8 +39,10 @@ def compose_kernel(inputs: MachineInputs) -> tuple[Resource, ...]:
     modules = tuple(dict.fromkeys((*MODULES, *inputs.machine.host.modules)))
     values = {**SYSCTLS, **inputs.machine.host.sysctls}
     return (
+        directory(MODULES_DIRECTORY),
         text_file(MODULES_FILE, "".join(f"{name}\n" for name in modules)),
         *(Resource(key=f"module:{name}", want=Module()) for name in modules),
+        directory(SYSCTLS_DIRECTORY),
         text_file(SYSCTLS_FILE, render_sysctls(values)),
         *sysctls(values),
     )

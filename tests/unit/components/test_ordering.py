@@ -22,8 +22,6 @@ NODES = pytest.mark.parametrize("inputs", CASES.values(), ids=CASES)
 STOCK = {
     "/etc",
     "/etc/apt/apt.conf.d",
-    "/etc/modules-load.d",
-    "/etc/sysctl.d",
     "/etc/systemd",
     "/etc/systemd/system",
     "/opt",
