@@ -51,7 +51,7 @@ def cluster_options(command: F) -> F:
     )(command)
 
 
-@cluster.command()
+@cluster.command(short_help="Give the cluster what nodes need.")
 @click.option("--dry-run", is_flag=True, help="Print what would be applied; no cluster is asked.")
 @cluster_options
 @verb_options
@@ -88,7 +88,7 @@ def setup(dry_run: bool, kubeconfig: Path | None, context: str, output: str) -> 
     emit(output, text="\n".join(lines), data=data)
 
 
-@cluster.command()
+@cluster.command(short_help="Make, list or delete bootstrap tokens.")
 @click.option("--ttl", metavar="TIME", default=TTL, show_default=True, help=TTL_HELP)
 @click.option(
     "--description", metavar="TEXT", default="", help="What the token is for, for those who list it."
@@ -114,7 +114,7 @@ def token(
 
     `cluster setup` must have run once. Nodes that have joined do not need the token any more.
     """
-    from flexnode.flows.cluster_tokens import parse_ttl
+    from flexnode.flows.cluster_lifetime import parse_ttl
     from flexnode.kube.tokens import create_token, delete_token, list_tokens
 
     if listing and doomed is not None:
@@ -137,7 +137,7 @@ def token(
             emit(output, text=made.token.reveal(), data=data)
 
 
-@cluster.command("node-config")
+@cluster.command("node-config", short_help="Print a configuration for nodes of this cluster.")
 @click.option(
     "--token",
     "given",
@@ -159,10 +159,11 @@ def node_config(
 ) -> int:
     """Print a configuration with which a machine joins this cluster.
 
-    It is JSON, for /etc/aks-flex-node/config.json. With a token in it the document is a secret: keep it in a file that only root may read (0600).
+    It is JSON, for /etc/aks-flex-node/config.json. With a token in it the document is a secret: keep it in a
+    file that only root may read (0600).
     """
+    from flexnode.flows.cluster_lifetime import parse_ttl
     from flexnode.flows.cluster_node_config import make_node_config
-    from flexnode.flows.cluster_tokens import parse_ttl
     from flexnode.kube.tokens import create_token, split_token
 
     lifetime = parse_ttl(ttl)
@@ -183,7 +184,7 @@ def node_config(
     return RESERVATION if made.missing else 0
 
 
-@cluster.command()
+@cluster.command(short_help="Approve kubelets' serving certificates.")
 @click.option("--watch", is_flag=True, help="Go on: approve requests as they come.")
 @click.option(
     "--timeout",
@@ -199,13 +200,13 @@ def approve(watch: bool, timeout: str | None, kubeconfig: Path | None, context: 
     every name in it is among the addresses of that Node. Others stay open, and are named with the reason.
     """
     from flexnode.flows.cluster_approval import Approver
-    from flexnode.flows.cluster_tokens import parse_ttl
+    from flexnode.flows.cluster_lifetime import parse_length
 
     if timeout is not None and not watch:
         raise UsageError(
             "--timeout needs --watch", hint="without --watch there is one look, which ends by itself"
         )
-    limit = None if timeout is None else parse_ttl(timeout)
+    limit = None if timeout is None else parse_length(timeout)
     decided: list[Decision] = []
 
     def tell(decision: Decision) -> None:

@@ -61,6 +61,10 @@ class KubeClient:
         self.clock_offset: timedelta | None = None
         """How far this machine's clock is ahead of the server's, as of the last answer; to the second."""
 
+    @property
+    def connection(self) -> Connection:
+        return self._connection
+
     def __enter__(self) -> KubeClient:
         return self
 

@@ -26,7 +26,6 @@ SERVICE_CIDR = "/apis/networking.k8s.io/v1/servicecidrs/kubernetes"
 
 DNS_SERVICE = "kube-dns"  # its name whatever answers, CoreDNS too
 KUBE_PROXY = "kube-proxy"
-CILIUM = "cilium"
 CONFIG_MAPS = ("kubeadm-config", "kubelet-config", KUBE_PROXY, "cilium-config")
 """What `cluster setup` lets nodes read, of that which clusters have."""
 

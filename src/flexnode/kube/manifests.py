@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from flexnode.kube.facts import CILIUM, CONFIG_MAPS, DNS_SERVICE, KUBE_PROXY
+from flexnode.kube.facts import CONFIG_MAPS, DNS_SERVICE, KUBE_PROXY
 from flexnode.kube.tokens import BOOTSTRAP_GROUP
 
 Object = dict[str, Any]
@@ -46,7 +46,7 @@ def _facts_rules() -> list[Object]:
     return [
         _rule("", "configmaps", "get", names=CONFIG_MAPS),
         _rule("", "services", "get", names=(DNS_SERVICE,)),
-        _rule("apps", "daemonsets", "get", names=(KUBE_PROXY, CILIUM)),
+        _rule("apps", "daemonsets", "get", names=(KUBE_PROXY,)),
     ]
 
 
