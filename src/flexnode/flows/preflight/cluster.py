@@ -7,15 +7,13 @@ from collections.abc import Iterator
 
 from flexnode.errors import KubeError
 from flexnode.flows.preflight.check import Finding, error, ok, skipped, warning
-from flexnode.flows.preflight.reach import NO_CLUSTER, NOT_REACHED
+from flexnode.flows.preflight.reach import NO_CLUSTER, why_not
 from flexnode.flows.preflight.situation import Situation
 from flexnode.model.spec import ServingCertificates
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:[-+].*)?")
 OLDEST = 3
 """How many minor versions kubelet may be behind the API server."""
-
-NO_ANSWER = "the cluster did not say; see api-server, ca and token"
 
 
 def check_version_skew(situation: Situation) -> Iterator[Finding]:
@@ -28,7 +26,7 @@ def check_version_skew(situation: Situation) -> Iterator[Finding]:
     try:
         text = situation.cluster.version()
     except KubeError as failure:
-        yield skipped(NOT_REACHED if failure.transient else NO_ANSWER)
+        yield why_not(failure)
         return
     server, node = parse_version(text), parse_version(situation.parts.kubernetes)
     if server is None or node is None:
@@ -61,7 +59,7 @@ def check_kube_proxy(situation: Situation) -> Iterator[Finding]:
     try:
         found = situation.cluster.has_kube_proxy()
     except KubeError as failure:
-        yield skipped(NOT_REACHED if failure.transient else NO_ANSWER)
+        yield why_not(failure)
         return
     if found is None:
         yield skipped("the token may not look; `aks-flex-node cluster setup` would let it")
@@ -88,7 +86,7 @@ def check_serving_approver(situation: Situation) -> Iterator[Finding]:
     try:
         found = situation.cluster.has_serving_approver()
     except KubeError as failure:
-        yield skipped(NOT_REACHED if failure.transient else NO_ANSWER)
+        yield why_not(failure)
         return
     if found:
         yield ok("somebody approves kubelets' serving certificates")

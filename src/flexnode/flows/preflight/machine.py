@@ -90,7 +90,7 @@ def check_kernel_features(situation: Situation) -> Iterator[Finding]:
     elif not_loaded and listed is None:
         yield warning(
             "preflight/kernel-modules-unknown",
-            f"/lib/modules/{release} does not exist, and {', '.join(not_loaded)} is not loaded",
+            f"/lib/modules/{release} does not exist, and not loaded: {', '.join(not_loaded)}",
             hint="if the kernel was just upgraded, reboot; else install its modules, or build them in",
         )
     else:

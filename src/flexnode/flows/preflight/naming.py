@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from flexnode.errors import KubeError
-from flexnode.flows.preflight.check import Finding, Level, error, failed, ok, skipped, warning
+from flexnode.flows.preflight.check import Finding, error, ok, skipped, warning
+from flexnode.flows.preflight.reach import NO_CLUSTER, why_not
 from flexnode.flows.preflight.situation import RemoteNode, Situation
 from flexnode.kube import Code
 
@@ -48,7 +49,7 @@ def check_node_name(situation: Situation) -> Iterator[Finding]:
             hint="set node.name in the configuration",
         )
     elif situation.cluster is None:
-        yield skipped("the configuration names no cluster")
+        yield skipped(NO_CLUSTER)
     else:
         try:
             node = situation.cluster.find_node(name)
@@ -95,8 +96,4 @@ def _unknown(name: str, failure: KubeError) -> Finding:
             f"the token may not read Nodes, so nobody knows whether {name} is taken",
             hint="`aks-flex-node cluster setup` grants that; or ask: kubectl get node " + name,
         )
-    if failure.transient:
-        return skipped("the API server was not reached; see api-server")
-    if failure.code in (Code.NOT_FOUND, Code.BAD_RESPONSE):
-        return failed(failure, level=Level.WARNING)
-    return skipped("the API server did not let us in; see ca and token")
+    return why_not(failure)

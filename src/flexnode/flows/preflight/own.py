@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 
 from flexnode.errors import FlexError
-from flexnode.flows.preflight.check import Finding, failed, ok, warning
+from flexnode.flows.preflight.check import Finding, error, failed, ok, warning
 from flexnode.flows.preflight.situation import Ours, Situation
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.ledger import DiskLedger
+from flexnode.generation.lock import find_holder
 from flexnode.generation.node_state import Desired
 from flexnode.host.door import Host
 from flexnode.resources import Phase, Resource
@@ -22,6 +24,13 @@ def check_state(situation: Situation) -> Iterator[Finding]:
     ours = situation.ours
     if ours.failure is not None:
         yield failed(ours.failure, hint="run as root; the state lies in /var/lib/aks-flex-node")
+    elif ours.busy:
+        yield error(
+            "state/busy",
+            f"an operation is running on this machine: {ours.busy}",
+            hint="wait for its end, then run again",
+            transient=True,
+        )
     elif ours.warning:
         yield warning(
             "state/damaged",
@@ -76,4 +85,13 @@ def _load(directory: StateDirectory) -> Ours:
             )
         ),
         warning="; ".join(filter(None, warnings)),
+        busy=_find_busy(directory),
     )
+
+
+def _find_busy(directory: StateDirectory) -> str:
+    """An operation that checks the machine before it begins holds the lock itself."""
+    holder = find_holder(directory.lock)
+    if holder is None or holder.pid == os.getpid():
+        return ""
+    return f"{holder.operation}, process {holder.pid}, since {holder.since:%H:%M:%S} UTC"

@@ -14,9 +14,13 @@ from flexnode.kube import Code
 
 NO_CLUSTER = "the configuration names no cluster"
 NOT_REACHED = "the API server was not reached; see api-server"
+NOT_TOLD = "the API server did not let us in; see ca and token"
 
 ABOUT_TRUST = frozenset({Code.TLS_UNTRUSTED, Code.CA_UNVERIFIED, Code.BAD_CA, Code.NO_CLUSTER_INFO})
 ABOUT_US = frozenset({Code.UNAUTHORIZED, Code.TOKEN_UNKNOWN, Code.BAD_CREDENTIALS})
+
+# Said before anybody was asked, or after somebody was who proved nothing.
+UNPROVEN = frozenset({Code.CA_UNVERIFIED, Code.BAD_CA, Code.BAD_CREDENTIALS})
 
 RETRIES = (1.0, 2.0)
 """A resolver that has just started knows no name, so one that does not exist is asked for again."""
@@ -61,7 +65,9 @@ def check_api_server(situation: Situation) -> Iterator[Finding]:
     try:
         ready = situation.cluster.reach().ready
     except KubeError as failure:
-        if failure.code in ABOUT_TRUST | ABOUT_US | {Code.CLOCK}:
+        if failure.code in UNPROVEN:
+            yield skipped(NOT_TOLD)
+        elif failure.code in ABOUT_TRUST | ABOUT_US | {Code.CLOCK}:
             yield ok(f"{server} answers; what is wrong with the answer stands at ca, token or clock-skew")
         else:
             yield failed(failure)
@@ -89,7 +95,7 @@ def check_ca(situation: Situation) -> Iterator[Finding]:
         elif failure.code in ABOUT_US:
             yield skipped("nothing vouches for the CA without a token; see token")
         else:
-            yield skipped(NOT_REACHED)
+            yield why_not(failure)
     else:
         yield ok("the API server's certificate comes from the cluster's CA")
 
@@ -117,9 +123,14 @@ def check_token(situation: Situation) -> Iterator[Finding]:
         elif failure.code == Code.FORBIDDEN:
             yield ok(f"{what} is accepted")
         else:
-            yield skipped(NOT_REACHED)
+            yield why_not(failure)
     else:
         yield ok(f"{what} is accepted")
+
+
+def why_not(failure: KubeError) -> Finding:
+    """For a check that got no answer: the one whose business the failure is."""
+    return skipped(NOT_REACHED if failure.transient else NOT_TOLD)
 
 
 def endpoints(situation: Situation) -> Mapping[str, str]:

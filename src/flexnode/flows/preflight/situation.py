@@ -29,6 +29,7 @@ class Ours:
     generation: str = ""
     warning: str = ""  # what of the product's state is damaged, and what is used in its place
     failure: FlexError | None = None  # why the state cannot be read at all
+    busy: str = ""  # what another process is doing to this machine just now
     keys: frozenset[str] = frozenset()
     trees: tuple[str, ...] = ()  # directories of kubelet, containerd and CNI that are owned as a whole
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from flexnode.errors import CommandError, KubeError
 from flexnode.flows.preflight.check import Finding, error, failed, ok, skipped, warning
+from flexnode.flows.preflight.reach import NO_CLUSTER, why_not
 from flexnode.flows.preflight.situation import Situation
 from flexnode.host.command import Command
 from flexnode.kube import Code
@@ -41,7 +42,7 @@ def check_time_sync(situation: Situation) -> Iterator[Finding]:
 
 def check_clock_skew(situation: Situation) -> Iterator[Finding]:
     if situation.cluster is None:
-        yield skipped("the configuration names no cluster")
+        yield skipped(NO_CLUSTER)
         return
     try:
         offset = situation.cluster.reach().clock_offset
@@ -49,7 +50,7 @@ def check_clock_skew(situation: Situation) -> Iterator[Finding]:
         if failure.code == Code.CLOCK:
             yield failed(failure, hint=HINT)
         else:
-            yield skipped("the API server was not reached; see api-server")
+            yield why_not(failure)
         return
     if offset is None:
         yield skipped("the API server does not tell its time")

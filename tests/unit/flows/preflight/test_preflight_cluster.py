@@ -96,6 +96,13 @@ CASES = [
         changes=cluster(reached=refused(Code.TLS_UNTRUSTED)),
     ),
     Case(
+        about="nobody is asked where nothing proves who answers",
+        check="api-server",
+        level=Level.SKIPPED,
+        says="see ca",
+        changes=cluster(reached=refused(Code.CA_UNVERIFIED)),
+    ),
+    Case(
         about="another authority",
         check="ca",
         level=Level.ERROR,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from flexnode.clock import FakeClock
 from flexnode.errors import StateError
 from flexnode.flows.preflight import Level, Ours
 from flexnode.flows.preflight.own import CERTIFICATE, load_ours
@@ -13,6 +15,7 @@ from flexnode.generation.directory import StateDirectory
 from flexnode.generation.durable import SCHEMA, seal
 from flexnode.generation.generation import Generation, compose
 from flexnode.generation.ledger import DiskLedger
+from flexnode.generation.lock import hold
 from flexnode.generation.node_state import Desired, NodeState
 from flexnode.resources import Phase, Resource
 from flexnode.resources.state import Absent, Directory, Owned
@@ -122,6 +125,16 @@ def test_the_state_of_a_newer_version_is_an_error_of_its_own(tmp_path: Path) -> 
 
 CASES = [
     Case(
+        about="changing just now",
+        check="state",
+        level=Level.ERROR,
+        code="state/busy",
+        says="upgrade, process 99",
+        hint="wait",
+        transient=True,
+        changes={"ours": Ours(joined=True, busy="upgrade, process 99, since 10:00:00 UTC")},
+    ),
+    Case(
         about="joined",
         check="state",
         level=Level.OK,
@@ -149,6 +162,21 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_state(case: Case) -> None:
     case.hold()
+
+
+def test_an_operation_is_not_told_of_itself(tmp_path: Path) -> None:
+    """A bootstrap that checks the machine first would otherwise wait for its own end."""
+    directory = node(tmp_path, BAKED)
+    with hold(directory.lock, "bootstrap", clock=FakeClock()):
+        assert load_ours(directory, stock()).busy == ""
+
+
+def test_an_operation_of_another_process_is_told(tmp_path: Path) -> None:
+    directory = node(tmp_path, BAKED)
+    with hold(directory.lock, "upgrade", clock=FakeClock()):
+        words = directory.lock.read_text().replace(f'"pid":{os.getpid()}', '"pid":4194305')
+        directory.lock.write_text(words)
+        assert load_ours(directory, stock()).busy == "upgrade, process 4194305, since 00:00:00 UTC"
 
 
 def test_an_empty_generation_owns_nothing() -> None:
