@@ -1,0 +1,68 @@
+"""A machine becomes a node, or takes over what changed in its configuration: the same call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flexnode.config import Resolved
+from flexnode.flows.operate import prepare
+from flexnode.flows.preflight import Operation, preflight, relevant, require_passed
+from flexnode.flows.preflight.survey import Machine, survey
+from flexnode.flows.records import record_bootstrap
+from flexnode.flows.target import make_target
+from flexnode.flows.workplace import Workplace
+from flexnode.generation.outcome import Outcome
+from flexnode.host.facts import read_facts
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BootstrapOptions:
+    """`retry`: also a generation that was rejected. `ignore`: names of preflight checks to leave out."""
+
+    seconds: float | None = None  # None: the configured time
+    retry: bool = False
+    ignore: Sequence[str] = ()
+
+
+def bootstrap(resolved: Resolved, workplace: Workplace, options: BootstrapOptions) -> Outcome:
+    """Check the machine, compose its node, and activate it. Safe to repeat; a second run changes nothing."""
+
+    def work() -> tuple[Outcome, str]:
+        check(resolved, workplace, options.ignore)
+        target = make_target(resolved, workplace)
+        crew = prepare(workplace, "bootstrap", target=target)
+        seconds = options.seconds or target.spec.agent.bootstrap_timeout
+        outcome = crew.activation.activate(
+            target.generation,
+            operation="bootstrap",
+            inputs=target.inputs,
+            seconds=seconds,
+            retry=options.retry,
+        )
+        return crew.complete(outcome), target.config
+
+    return record_bootstrap(workplace.directory, workplace.clock, work)
+
+
+def check(resolved: Resolved, workplace: Workplace, ignore: Sequence[str]) -> None:
+    """Ask the preflight checks that speak about joining; raise if one of them objects."""
+    machine = Machine(
+        host=workplace.host,
+        facts=read_facts(workplace.host),
+        clock=workplace.clock,
+        uid=os.geteuid(),
+        directory=workplace.directory,
+    )
+    with (
+        workplace.progress.step("look at the machine and its cluster"),
+        survey(machine, resolved) as situation,
+    ):
+        report = preflight(
+            situation,
+            checks=relevant(Operation.BOOTSTRAP),
+            ignore=ignore,
+            progress=workplace.progress,
+        )
+    require_passed(report)

@@ -1,0 +1,25 @@
+"""The generation before the current one, again; nothing is fetched."""
+
+from __future__ import annotations
+
+from flexnode.flows.operate import prepare
+from flexnode.flows.workplace import Workplace
+from flexnode.generation.outcome import Outcome
+
+
+def rollback(workplace: Workplace, *, seconds: float) -> Outcome:
+    """The generation that is left behind is rejected: nothing activates it again by itself."""
+    crew = prepare(workplace, "rollback")
+    return crew.complete(crew.activation.rollback(seconds=seconds))
+
+
+def recover(workplace: Workplace) -> Outcome | None:
+    """End what was cut off, forward or back, by rule; None where nothing was."""
+    crew = prepare(workplace, "recover")
+    outcome = crew.activation.recover()
+    return None if outcome is None else crew.complete(outcome)
+
+
+def prepare_boot(workplace: Workplace) -> None:
+    """Before containerd and kubelet start: give them the files of one generation, and not of two."""
+    prepare(workplace, "recover at boot").activation.prepare_boot()

@@ -1,0 +1,77 @@
+"""How a node takes leave of its cluster: its pods move and its Node goes while it can still speak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from flexnode.clock import Clock
+from flexnode.errors import FlexError, KubeError
+from flexnode.flows.drain import Patience, drain
+from flexnode.flows.node_api import has_joined
+from flexnode.host.door import Host
+from flexnode.kube import Api, Code
+from flexnode.kube.judgement import DrainPolicy
+from flexnode.kube.nodes import delete_node, find_node
+from flexnode.progress import Progress, Silent
+
+EVERYTHING = DrainPolicy(delete_empty_dir_data=True, evict_unmanaged=True)
+"""Who takes the machine away takes what only lives on it, too."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Leaving:
+    """What the handler of Node objects calls. `force`: go on without the cluster, and tell what stays there."""
+
+    host: Host
+    clock: Clock
+    system_uuid: str
+    connect: Callable[[], AbstractContextManager[Api]]
+    force: bool = False
+    patience: Patience = field(default_factory=Patience)
+    progress: Progress = field(default_factory=Silent)
+    reservations: list[str] = field(default_factory=list)
+
+    def __call__(self, name: str) -> None:
+        """Done as well if the Node is gone, was never there, or is another machine's."""
+        if not has_joined(self.host):
+            return
+        try:
+            with self.connect() as api:
+                self._leave(api, name)
+        except FlexError as error:
+            if not self.force:
+                raise
+            self.reservations.append(
+                f"the cluster was not told, and may still list {name}: {error.message};"
+                f" an administrator removes it: kubectl delete node {name}"
+            )
+
+    def _leave(self, api: Api, name: str) -> None:
+        node = find_node(api, name)
+        if node is None or (node.system_uuid and node.system_uuid.lower() != self.system_uuid.lower()):
+            return
+        with self.progress.step(f"drain {name}"):
+            try:
+                drain(
+                    api,
+                    name,
+                    policy=EVERYTHING,
+                    patience=self.patience,
+                    clock=self.clock,
+                    progress=self.progress,
+                )
+            except FlexError as error:
+                if not self.force:
+                    raise
+                self.reservations.append(f"not every pod was moved away: {error.message}")
+        with self.progress.step(f"delete the Node {name}"):
+            try:
+                delete_node(api, name, uid=node.uid)
+            except KubeError as error:
+                if error.code != Code.FORBIDDEN:
+                    raise
+                self.reservations.append(
+                    f"a node may not delete its Node in this cluster; an administrator does: kubectl delete node {name}"
+                )

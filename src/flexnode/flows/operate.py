@@ -1,0 +1,79 @@
+"""The tools of an operation on a node, put together: what bootstrap, leaving, rollback and recovery share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from flexnode.flows.cluster_facts import make_proxies
+from flexnode.flows.leaving import Leaving
+from flexnode.flows.node_api import make_connect
+from flexnode.flows.readiness import Readiness
+from flexnode.flows.records import open_events
+from flexnode.flows.supply import make_fetch
+from flexnode.flows.target import Target
+from flexnode.flows.watching import Watcher
+from flexnode.flows.workplace import Workplace
+from flexnode.generation.activate import Activation
+from flexnode.generation.contents import StoredContents
+from flexnode.generation.ledger import DiskLedger
+from flexnode.generation.outcome import Outcome
+from flexnode.generation.stage import Fetch, fetch_nothing
+from flexnode.host.facts import read_facts
+from flexnode.resources.registry import make_handlers
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Crew:
+    """An activation, and what happened beside it that its outcome does not know."""
+
+    activation: Activation
+    leaving: Leaving
+
+    def complete(self, outcome: Outcome) -> Outcome:
+        """The outcome, with what leaving the cluster left undone."""
+        reservations = (*self.leaving.reservations, *outcome.reservations)
+        return msgspec.structs.replace(outcome, reservations=reservations)
+
+
+def prepare(
+    workplace: Workplace, operation: str, *, target: Target | None = None, force: bool = False
+) -> Crew:
+    """`target`: None for leaving, going back and recovering, which must not depend on the configuration."""
+    host, clock, directory = workplace.host, workplace.clock, workplace.directory
+    contents = StoredContents(directory, secrets=target.secrets if target else None)
+    fetch: Fetch = fetch_nothing
+    if target is not None:
+        fetch = make_fetch(target, contents.store, clock=clock, progress=workplace.progress)
+    connect = make_connect(clock, make_proxies(target.spec) if target else None)
+    system_uuid = read_facts(host).system_uuid
+    leaving = Leaving(
+        host=host,
+        clock=clock,
+        system_uuid=system_uuid,
+        connect=connect,
+        force=force,
+        progress=workplace.progress,
+    )
+    readiness = Readiness(
+        host=host,
+        clock=clock,
+        system_uuid=system_uuid,
+        connect=connect,
+        progress=workplace.progress,
+        stop=workplace.stop,
+    )
+    activation = Activation(
+        host=host,
+        handlers=make_handlers(leave_node=leaving),
+        contents=contents,
+        directory=directory,
+        ledger=DiskLedger(directory.ledger),
+        clock=clock,
+        fetch=fetch,
+        verify=readiness,
+        observer=Watcher(progress=workplace.progress, events=open_events(directory, clock, operation)),
+        stop=workplace.stop,
+    )
+    return Crew(activation=activation, leaving=leaving)

@@ -1,0 +1,86 @@
+"""From a configuration to the generation that this machine shall be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from flexnode.components.identity import node_name
+from flexnode.components.inputs import Parts
+from flexnode.components.join_token import TOKEN
+from flexnode.components.joining import NodeInputs
+from flexnode.components.node import compose_node
+from flexnode.components.node_proxy import HTTP, HTTPS
+from flexnode.config import Resolved, digest
+from flexnode.flows.findings import Filled, fill, find_out, recall, remember
+from flexnode.flows.parts import choose_parts, load_spec_catalog
+from flexnode.flows.workplace import Workplace
+from flexnode.generation.contents import Secrets
+from flexnode.generation.generation import Generation
+from flexnode.host.facts import read_facts
+from flexnode.model.facts import Facts
+from flexnode.model.spec import NodeSpec
+from flexnode.secret import Secret
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target:
+    """What the machine shall be, and what that was composed from.
+
+    `inputs` names everything that went in: a generation that was rejected is tried again once it differs.
+    """
+
+    generation: Generation
+    spec: NodeSpec
+    parts: Parts
+    facts: Facts
+    node: str
+    config: str  # the digest of the effective configuration
+    inputs: str
+    secrets: Secrets
+
+
+def make_target(resolved: Resolved, workplace: Workplace, *, keep: bool = True) -> Target:
+    """Compose the node. The cluster is asked for what nobody set, once in the life of the node.
+
+    `keep`: whether its answers are remembered; who only plans leaves no trace.
+    """
+    facts = read_facts(workplace.host)
+    catalog = load_spec_catalog(resolved.spec)
+    findings = recall(workplace.directory, resolved.spec.cluster.server)
+    if findings is None and resolved.spec.cluster.server:
+        with workplace.progress.step("ask the cluster"):
+            findings = find_out(resolved.spec, facts, catalog, workplace.clock)
+        if keep:
+            remember(workplace.directory, findings)
+    filled = fill(resolved, findings)
+    parts = choose_parts(catalog, filled.spec, facts)
+    inputs = NodeInputs(spec=filled.spec, parts=parts, facts=facts)
+    generation = compose_node(inputs)
+    return Target(
+        generation=generation,
+        spec=filled.spec,
+        parts=parts,
+        facts=facts,
+        node=node_name(inputs),
+        config=digest(filled.resolved),
+        inputs=_name_inputs(filled, generation),
+        secrets=list_secrets(filled.spec),
+    )
+
+
+def list_secrets(spec: NodeSpec) -> Secrets:
+    """How each secret of a node is read, at the moment it is written and not before."""
+    credentials = spec.credentials
+    named = {TOKEN: credentials.bootstrap_token, HTTP: credentials.http_proxy, HTTPS: credentials.https_proxy}
+    return {name: _giver(secret) for name, secret in named.items() if secret is not None}
+
+
+def _giver(secret: Secret) -> Callable[[], Secret]:
+    return lambda: secret
+
+
+def _name_inputs(filled: Filled, generation: Generation) -> str:
+    names = f"{digest(filled.resolved)}\n{generation.id}\n"
+    return hashlib.sha256(names.encode()).hexdigest()[:16]

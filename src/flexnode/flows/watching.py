@@ -1,0 +1,61 @@
+"""The steps of an activation, as progress for people and as events."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from flexnode.flows.records import Events
+from flexnode.generation.steps import Moment, Name
+from flexnode.progress import Progress
+
+_TITLES = {
+    Name.STAGE: "stage its files",
+    Name.PLAN: "compare the machine with it",
+    Name.APPLY: "apply",
+    Name.RESTART: "restart services",
+    Name.VERIFY: "wait until it is Ready",
+    Name.ROLL_BACK: "go back",
+    Name.CONFIRM: "confirm",
+}
+
+_MANY = frozenset({Name.APPLY, Name.RESTART})
+"""Steps that come one for each resource: people see them as one, with the key as its note."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Watcher:
+    """An `Observer`."""
+
+    progress: Progress
+    events: Events
+    _open: list[tuple[Name, ExitStack]] = field(default_factory=list)
+
+    def __call__(self, moment: Moment, name: Name, key: str, /) -> None:
+        self.events(moment, name, key)
+        if name not in _TITLES:
+            return
+        if moment is Moment.BEGIN:
+            self._begin(name, key)
+        elif name not in _MANY or moment is Moment.FAILED:
+            self._end(name)
+
+    def _begin(self, name: Name, key: str) -> None:
+        if not (self._open and self._open[-1][0] is name):
+            if self._open and self._open[-1][0] in _MANY:
+                self._end(self._open[-1][0])
+            stack = ExitStack()
+            stack.enter_context(self.progress.step(_TITLES[name]))
+            self._open.append((name, stack))
+        if name in _MANY:
+            self.progress.note(key)
+
+    def _end(self, name: Name) -> None:
+        """End that step and those inside of it, which nothing else ended."""
+        if all(each is not name for each, _ in self._open):
+            return
+        while self._open:
+            ended, stack = self._open.pop()
+            stack.close()
+            if ended is name:
+                return

@@ -1,0 +1,22 @@
+"""Where an operation on a node works: the machine, what the product knows of it, time, and who watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from flexnode.clock import Clock
+from flexnode.generation.directory import StateDirectory
+from flexnode.host.door import Host
+from flexnode.progress import Progress, Silent
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Workplace:
+    """`stop` is asked between steps: once it says yes, the operation ends where it can be gone on with."""
+
+    host: Host
+    clock: Clock
+    directory: StateDirectory = field(default_factory=StateDirectory)
+    progress: Progress = field(default_factory=Silent)
+    stop: Callable[[], bool] = lambda: False
