@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 
 from flexnode.host.failures import Code, failure
@@ -13,6 +12,8 @@ _NAME = "io.containerd.image.name"
 
 def read_references(archive: Path) -> tuple[str, ...]:
     """The references under which containerd will know the images of an OCI archive."""
+    import tarfile  # only where an archive is read
+
     try:
         with tarfile.open(archive) as tar:
             index = tar.extractfile("index.json")

@@ -13,7 +13,9 @@ from flexnode.errors import FlexError
 from flexnode.host.door import FileKind, Files
 from flexnode.host.fake import FakeHost
 from flexnode.host.files import TreeFiles
+from flexnode.host.overlay.files import OverlayFiles
 from flexnode.host.owners import this_process
+from flexnode.host.rootfs import RootfsHost
 
 OTHER = 0 if os.geteuid() else 1234
 """A user that this process may give files to: any for root, only itself for others."""
@@ -28,7 +30,19 @@ def make_fake(_root: Path) -> Files:
     return FakeHost().files
 
 
-MACHINES: dict[str, Callable[[Path], Files]] = {"fake": make_fake, "tree": make_tree}
+def make_rootfs(root: Path) -> Files:
+    root.mkdir()
+    return RootfsHost(root).files
+
+
+MACHINES: dict[str, Callable[[Path], Files]] = {
+    "fake": make_fake,
+    "tree": make_tree,
+    "rootfs": make_rootfs,
+    "overlay on a fake": lambda _root: OverlayFiles(FakeHost().files),
+    "overlay on a tree": lambda root: OverlayFiles(make_tree(root)),
+    "overlay on an overlay": lambda _root: OverlayFiles(OverlayFiles(FakeHost().files)),
+}
 
 
 @pytest.fixture(params=sorted(MACHINES))

@@ -12,8 +12,9 @@ from typing import Any
 from flexnode.host.door import FileInfo, FileKind
 from flexnode.host.failures import Code, failure
 from flexnode.host.fake.steps import Steps
+from flexnode.host.mounts import is_below, sort_deepest
+from flexnode.host.resolve import resolve
 
-_LINKS = 40
 _START = 1_700_000_000_000_000_000
 
 
@@ -109,7 +110,7 @@ class FakeFiles:
 
     def mounts_below(self, path: str) -> Sequence[str]:
         real = self._follow(path)
-        return sorted((m for m in self.mounts if _is_below(m, real)), key=lambda m: (-m.count("/"), m))
+        return sort_deepest([mount for mount in self.mounts if is_below(mount, real)])
 
     def write(self, path: str, data: bytes, *, mode: int, uid: int = 0, gid: int = 0) -> None:
         real = self._entry(path, "write")
@@ -168,7 +169,7 @@ class FakeFiles:
         if self._is_directory(new) and self._children(new):
             raise failure(Code.NOT_EMPTY, f"cannot rename {source} to {target}: directory not empty")
         with self._steps.step(f"rename {source} to {target}"):
-            moved = [path for path in self.nodes if _is_below(path, old)]
+            moved = [path for path in self.nodes if is_below(path, old)]
             for path in moved:
                 self.nodes[new + path[len(old) :]] = self.nodes.pop(path)
 
@@ -187,10 +188,10 @@ class FakeFiles:
         real = self._resolve(path)
         if real not in self.nodes:
             return []
-        kept = sorted((m for m in self.mounts if _is_below(m, real)), key=lambda m: (-m.count("/"), m))
+        kept = sort_deepest([mount for mount in self.mounts if is_below(mount, real)])
         for entry in sorted(self._below(real), key=lambda p: (-p.count("/"), p)):
-            behind = any(_is_below(entry, mount) for mount in kept)
-            if not behind and not any(_is_below(mount, entry) for mount in kept):
+            behind = any(is_below(entry, mount) for mount in kept)
+            if not behind and not any(is_below(mount, entry) for mount in kept):
                 with self._steps.step(f"remove {entry}"):
                     del self.nodes[entry]
         return kept
@@ -199,11 +200,11 @@ class FakeFiles:
         real = self._follow(path)
         if real not in self.mounts:
             return
-        if real in self.busy or any(m != real and _is_below(m, real) for m in self.mounts):
+        if real in self.busy or any(m != real and is_below(m, real) for m in self.mounts):
             raise failure(Code.BUSY, f"cannot unmount {path}: target is busy")
         with self._steps.step(f"unmount {path}"):
             self.mounts.discard(real)
-            inside = [entry for entry in self.nodes if entry != real and _is_below(entry, real)]
+            inside = [entry for entry in self.nodes if entry != real and is_below(entry, real)]
             self.detached[real] = {entry: self.nodes.pop(entry) for entry in inside}
 
     def snapshot(self, *, times: bool) -> dict[str, Any]:
@@ -217,20 +218,14 @@ class FakeFiles:
 
     def _resolve(self, path: str) -> str:
         """Where `path` really is: links in all of it but its last part followed."""
-        if not path.startswith("/"):
-            raise ValueError(f"not absolute: {path!r}")
-        clean = posixpath.normpath(path)
-        parent, name = posixpath.split(clean)
-        return clean if parent == clean or not name else posixpath.join(self._follow(parent), name)
+        return resolve(path, self._find_target, follow=False)
 
     def _follow(self, path: str) -> str:
-        for _ in range(_LINKS):
-            path = self._resolve(path)
-            node = self.nodes.get(path)
-            if node is None or node.kind is not FileKind.LINK:
-                return path
-            path = posixpath.join(posixpath.dirname(path), node.target)
-        raise failure(Code.LOOP, f"cannot reach {path}: too many levels of symbolic links")
+        return resolve(path, self._find_target, follow=True)
+
+    def _find_target(self, real: str) -> str | None:
+        node = self.nodes.get(real)
+        return node.target if node is not None and node.kind is FileKind.LINK else None
 
     def _entry(self, path: str, verb: str) -> str:
         """The place of a new entry; its directory exists."""
@@ -252,12 +247,7 @@ class FakeFiles:
         return node is not None and node.kind is FileKind.DIRECTORY
 
     def _below(self, real: str) -> Iterator[str]:
-        return (entry for entry in self.nodes if _is_below(entry, real))
+        return (entry for entry in self.nodes if is_below(entry, real))
 
     def _children(self, real: str) -> Sequence[str]:
         return [entry for entry in self._below(real) if entry != real and posixpath.dirname(entry) == real]
-
-
-def _is_below(path: str, folder: str) -> bool:
-    """At or below."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
