@@ -73,20 +73,18 @@ def parse_yaml(text: str) -> object:
                 _refuse_at(event, "anchors and aliases are not read; write the value out")
             return super().compose_node(parent, index)
 
-    loader = Loader(text)
     try:
-        node = loader.get_single_node()
+        node = Loader(text).get_single_node()
         return None if node is None else _to_data(node, 0)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f", line {mark.line + 1} column {mark.column + 1}" if mark else ""
-        raise Unreadable(f"is not YAML: {error.problem}{where}") from error
+        problem = ", ".join(part for part in (error.context, error.problem) if part)
+        raise Unreadable(f"is not YAML: {problem}{where}") from error
     except yaml.YAMLError as error:
         raise Unreadable("is not YAML: it holds characters that are not allowed") from error
     except RecursionError as error:
         raise Unreadable(f"is nested more than {MOST_DEEP} levels deep") from error
-    finally:
-        loader.dispose()
 
 
 def find_doubled(data: object, origin: str, at: Path = ()) -> Iterator[Problem]:

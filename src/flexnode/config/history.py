@@ -108,10 +108,8 @@ class Converted:
 
 def is_first(data: Mapping[str, Any]) -> bool:
     """Whether a document is of the first shape: nothing in it is known to the later one only."""
-    if "kubernetes" in data and not {"components", "networking", "bootstrap", "node", "npd"} & data.keys():
-        return True
-    later = [path.split(".") for path in LATER if path not in FIRST]
-    return not any(_has(data, path) for path in later)
+    later_only = _places(LATER) - _places(FIRST)
+    return not any(_has(data, path) for path in later_only)
 
 
 def convert(data: Mapping[str, Any], report: Report) -> Converted:
@@ -206,7 +204,13 @@ def _keys(place: Path, path: Path, entries: Mapping[str, Any] | None) -> dict[Pa
     return {place: render_path(path)} | {(*place, key): render_path((*path, key)) for key in entries}
 
 
-def _has(data: Any, path: list[str]) -> bool:
+def _places(shape: Mapping[str, Old]) -> set[tuple[str, ...]]:
+    """The keys of a shape and every section around them."""
+    keys = [tuple(known.split(".")) for known in shape]
+    return {key[:end] for key in keys for end in range(1, len(key) + 1)}
+
+
+def _has(data: Any, path: tuple[str, ...]) -> bool:
     for step in path:
         if not isinstance(data, dict) or step not in data:
             return False

@@ -18,7 +18,7 @@ _SHOWN = 60  # characters of a value that an error quotes
 _PLAIN_KEY = re.compile(r"[A-Za-z$_][A-Za-z0-9$_-]*")
 _LOGIN = re.compile(r"(?<=://)[^/\s]*@")
 # A credential in a place that is not made for one is still a credential.
-_CREDENTIALS = re.compile(r"\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\beyJ[\w-]{8,}\.[\w.-]+|[\w.~-]{3}\dQ~[\w.~-]{20,}")
+_CREDENTIALS = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}|\beyJ[\w-]{8,}\.[\w.-]+|[\w.~-]{3}\dQ~[\w.~-]{20,}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,7 +125,7 @@ def find_similar(word: str, known: Iterable[str]) -> str | None:
             return candidate
     from difflib import get_close_matches
 
-    close = get_close_matches(folded, [_fold(candidate) for candidate in known], n=1, cutoff=0.75)
+    close = get_close_matches(folded, [_fold(candidate) for candidate in known], n=1, cutoff=0.65)
     return next((candidate for candidate in known if close and _fold(candidate) == close[0]), None)
 
 
