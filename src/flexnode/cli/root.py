@@ -17,9 +17,14 @@ PROGRAM = "aks-flex-node"
 
 VERBS: dict[str, tuple[str, str]] = {
     "artifacts": ("flexnode.cli.artifacts:artifacts", "Fill a mirror, make an offline bundle, check one."),
+    "bootstrap": ("flexnode.cli.bootstrap:bootstrap", "Make this machine a node of its cluster."),
     "cluster": ("flexnode.cli.cluster:cluster", "Prepare a cluster for nodes: rights, tokens, approvals."),
     "config": ("flexnode.cli.config:config", "Show and check the configuration; its schema; old documents."),
+    "plan": ("flexnode.cli.plan:plan", "Show what would change; change nothing."),
     "preflight": ("flexnode.cli.preflight:preflight", "Check whether this machine can become a node."),
+    "recover": ("flexnode.cli.recover:recover", "End what a crash cut off."),
+    "rollback": ("flexnode.cli.rollback:rollback", "Go back to the generation before the current one."),
+    "unbootstrap": ("flexnode.cli.unbootstrap:unbootstrap", "Leave the cluster, and undo everything."),
     "version": ("flexnode.cli.version:version", "Show version, commit, Python and catalog version."),
 }
 """Each verb: where its command lives, and one line of help that needs no import."""

@@ -22,7 +22,7 @@ EVERYTHING = DrainPolicy(delete_empty_dir_data=True, evict_unmanaged=True)
 
 @dataclass(kw_only=True, slots=True)
 class Leaving:
-    """What the handler of Node objects calls. `force`: go on without the cluster, and tell what stays there."""
+    """What the handler of Node objects calls. `force`: go on without the cluster."""
 
     host: Host
     clock: Clock
@@ -73,5 +73,5 @@ class Leaving:
                 if error.code != Code.FORBIDDEN:
                     raise
                 self.reservations.append(
-                    f"a node may not delete its Node in this cluster; an administrator does: kubectl delete node {name}"
+                    f"this node may not delete itself; an administrator does: kubectl delete node {name}"
                 )

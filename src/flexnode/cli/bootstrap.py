@@ -1,0 +1,67 @@
+"""`aks-flex-node bootstrap`: this machine becomes a node, or takes over a changed configuration."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from flexnode.cli.config import ConfigChoice, config_options
+from flexnode.cli.operation import finish, open_workplace, require_root
+from flexnode.cli.output import verb_options
+
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
+
+
+class Duration(click.ParamType[float]):
+    """15m, 90s, 1h30m, or a number of seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, int | float):
+            return float(value)
+        found = _DURATION.fullmatch(value)
+        if not found or not any(found.groups()):
+            self.fail(f"{value!r} is no duration; write 15m, 90s or 1h30m", param, ctx)
+        hours, minutes, seconds = (int(group or 0) for group in found.groups())
+        return float(hours * 3600 + minutes * 60 + seconds)
+
+
+@click.command()
+@click.option(
+    "--timeout",
+    type=Duration(),
+    help="Until when the node must be Ready.  [default: agent.bootstrapTimeout, 15m]",
+)
+@click.option("--retry", is_flag=True, help="Try a generation again that did not work.")
+@click.option("--ignore", metavar="NAME,…", multiple=True, help="Preflight checks to leave out.")
+@config_options
+@verb_options
+def bootstrap(
+    timeout: float | None, retry: bool, ignore: tuple[str, ...], config: ConfigChoice, output: str
+) -> int:
+    """Make this machine a node of its cluster; returns when the Node is Ready.
+
+    Safe to run again: on a joined node it applies a changed configuration now, with the smallest disruption,
+    and changes nothing where nothing is to be done. What is interrupted is gone on with.
+    """
+    from flexnode.flows.bootstrap import BootstrapOptions
+    from flexnode.flows.bootstrap import bootstrap as join
+    from flexnode.flows.preflight import parse_names
+    from flexnode.generation.outcome import Result
+
+    require_root("bootstrap")
+    options = BootstrapOptions(seconds=timeout, retry=retry, ignore=parse_names(ignore))
+    resolved = config.load()
+    with open_workplace() as workplace:
+        outcome = join(resolved, workplace, options)
+    headlines = {
+        Result.CONFIRMED: "the node is Ready",
+        Result.UNCHANGED: "nothing to do: the node is as it should be",
+        Result.ROLLED_BACK: "the change did not work; the node is Ready as it was before",
+        Result.UNCONFIRMED: "everything is in place, and the node is not Ready yet",
+        Result.DEGRADED: "the node is not as it should be",
+    }
+    return finish(outcome, headlines.get(outcome.result, outcome.result.value), output)

@@ -1,0 +1,124 @@
+"""What the verbs that change the machine share: where they work, how they are stopped, how they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from flexnode.clock import SystemClock
+from flexnode.errors import FlexError
+
+if TYPE_CHECKING:
+    from flexnode.flows.workplace import Workplace
+    from flexnode.generation.outcome import Failure, Outcome
+
+RESERVATION = 3
+TRANSIENT = 75
+
+
+@contextmanager
+def open_workplace() -> Iterator[Workplace]:
+    """This machine. SIGTERM and Ctrl-C end an operation at the next point where it can be gone on with."""
+    from flexnode.cli.progress import open_progress
+    from flexnode.flows.workplace import Workplace
+    from flexnode.host import LiveHost
+
+    clock, asked = SystemClock(), Event()
+    with _stoppable(asked), open_progress(sys.stderr, clock) as progress:
+        yield Workplace(host=LiveHost(), clock=clock, progress=progress, stop=asked.is_set)
+
+
+def require_root(verb: str) -> None:
+    if os.geteuid() != 0:
+        raise FlexError(
+            f"{verb} changes the machine, and needs root", code="host/not-root", hint="run it with sudo"
+        )
+
+
+def find_exit_code(outcome: Outcome) -> int:
+    """What the contract gives this outcome."""
+    if outcome.failure is not None:
+        from flexnode.errors import Kind
+
+        return TRANSIENT if outcome.failure.kind is Kind.TRANSIENT else 1
+    return RESERVATION if outcome.reservations or outcome.kept else 0
+
+
+def outcome_data(outcome: Outcome) -> dict[str, Any]:
+    """The outcome as JSON. Changes are named; their contents are the plan's business."""
+    data: dict[str, Any] = msgspec.to_builtins(outcome)
+    data["changes"] = [change.key for change in outcome.changes]
+    data["disruption"] = str(outcome.disruption)
+    return data
+
+
+def render_outcome(outcome: Outcome, headline: str) -> str:
+    """The headline, what was done, and whatever a person should know besides."""
+    lines = [headline]
+    if outcome.changes:
+        restarted = f", restarted {', '.join(outcome.restarts)}" if outcome.restarts else ""
+        lines.append(f"  {len(outcome.changes)} changes{restarted}")
+    lines += [f"  {timing.name:<10} {timing.seconds:7.1f} s" for timing in outcome.timings if not timing.key]
+    lines += [f"  kept, since it was edited: {path}" for path in outcome.kept]
+    lines += [f"  reservation: {text}" for text in outcome.reservations]
+    lines += [f"  warning: {text}" for text in outcome.warnings]
+    return "\n".join(lines)
+
+
+def tell_failure(failure: Failure) -> None:
+    """The failure inside an outcome, in the form of any other."""
+    from flexnode.cli.output import render_error
+    from flexnode.errors import Kind
+
+    error = FlexError(
+        failure.message,
+        code=failure.code,
+        transient=failure.kind is Kind.TRANSIENT,
+        hint=failure.hint,
+    )
+    render_error(error, json=False)
+
+
+def finish(outcome: Outcome, headline: str, output: str) -> int:
+    """Show an outcome and answer the exit code."""
+    from flexnode.cli.output import emit
+
+    emit(output, text=render_outcome(outcome, headline), data=outcome_data(outcome))
+    if outcome.failure is not None:
+        tell_failure(outcome.failure)
+    return find_exit_code(outcome)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask, unless it was answered on the command line. Without a terminal nobody can answer."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise FlexError(
+            "nobody is there to confirm this", code="usage/not-confirmed", hint="add --yes if you mean it"
+        )
+    click.confirm(question, abort=True, err=True)
+
+
+@contextmanager
+def _stoppable(asked: Event) -> Iterator[None]:
+    def ask(number: int, _frame: object) -> None:
+        if asked.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt  # asked twice: the person does not want to wait
+        asked.set()
+        click.echo("stopping at the next safe point", err=True)
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,33 @@
+"""`aks-flex-node rollback`: the generation before the current one, again."""
+
+from __future__ import annotations
+
+import click
+
+from flexnode.cli.bootstrap import Duration
+from flexnode.cli.operation import finish, open_workplace, require_root
+from flexnode.cli.output import verb_options
+
+
+@click.command()
+@click.option("--timeout", type=Duration(), default="5m", show_default=True, help="Until it must be Ready.")
+@verb_options
+def rollback(timeout: float, output: str) -> int:
+    """Go back to the generation before the current one; needs no network but the API server.
+
+    What is left behind is not activated again by itself: change the configuration, or run
+    `bootstrap --retry`.
+    """
+    from flexnode.flows.going_back import rollback as go_back
+    from flexnode.generation.outcome import Result
+
+    require_root("rollback")
+    with open_workplace() as workplace:
+        outcome = go_back(workplace, seconds=timeout)
+    headlines = {
+        Result.CONFIRMED: "the node is Ready as it was before",
+        Result.UNCHANGED: "nothing to do: the node is at that generation",
+        Result.ROLLED_BACK: "the generation before does not work; the node stays as it is",
+        Result.DEGRADED: "the node is not as it should be",
+    }
+    return finish(outcome, headlines.get(outcome.result, outcome.result.value), output)

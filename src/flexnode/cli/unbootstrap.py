@@ -1,0 +1,40 @@
+"""`aks-flex-node unbootstrap`: this machine leaves its cluster, and is what it was before."""
+
+from __future__ import annotations
+
+import click
+
+from flexnode.cli.operation import confirm, finish, open_workplace, require_root
+from flexnode.cli.output import verb_options
+
+QUESTION = "This drains the node, deletes it from its cluster, and removes all that was installed. Go on?"
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Go on where the cluster cannot be reached or a part refuses, and say what was left behind.",
+)
+@verb_options
+def unbootstrap(yes: bool, force: bool, output: str) -> int:
+    """Leave the cluster and undo everything.
+
+    Pods are moved away within their disruption budgets, the Node is deleted, services are stopped, and every
+    file, unit, setting and package is put back as it was before the machine joined. What you changed since is
+    kept. Nothing comes back by itself, not after a reboot either.
+    """
+    from flexnode.flows.unbootstrap import unbootstrap as leave
+    from flexnode.generation.outcome import Result
+
+    require_root("unbootstrap")
+    confirm(QUESTION, yes=yes)
+    with open_workplace() as workplace:
+        outcome = leave(workplace, force=force)
+    headlines = {
+        Result.LEFT: "the machine has left its cluster",
+        Result.UNCHANGED: "nothing to do: this machine is no node",
+        Result.DEGRADED: "the machine has left its cluster, and something of it is still here",
+    }
+    return finish(outcome, headlines.get(outcome.result, outcome.result.value), output)
