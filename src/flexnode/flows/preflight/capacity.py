@@ -10,9 +10,9 @@ from flexnode.flows.preflight.check import Finding, error, ok, warning
 from flexnode.flows.preflight.reading import nearest_directory
 from flexnode.flows.preflight.situation import Situation
 from flexnode.host.command import Command
+from flexnode.model.artifact import Artifact, Format
 
 MIB = 1 << 20
-GIB = 1 << 30
 
 # What a machine is sold as; the kernel keeps some of it for itself.
 LEAST_MEMORY = 900 * MIB
@@ -20,11 +20,11 @@ GOOD_MEMORY = 1800 * MIB
 GOOD_CPUS = 2
 
 UNPACKED = 3
-"""How much larger a component is unpacked than as it is published, roughly."""
+"""How much larger an archive is unpacked, roughly."""
 
-UNKNOWN_SIZE = 100 * MIB
-IMAGES = 2 * GIB
-"""What the first pods of every node (network, proxy, DNS) bring along in images and logs."""
+UNKNOWN_SIZE = 75 * MIB
+IMAGES = 512 * MIB
+"""What the first pods of every node (network, proxy) bring along in images and logs, at the least."""
 
 EVICTION_PERCENT = 15
 """kubelet calls a file system of images full when less than this is free, and starts no pods."""
@@ -98,13 +98,7 @@ def check_disk(situation: Situation) -> Iterator[Finding]:
     for volume, need in _volumes(situation):
         free, where = render_size(volume.free), f"on {volume.mount}"
         if volume.free < need:
-            yield error(
-                "preflight/disk-space",
-                f"{free} free {where}, about {render_size(need)} are needed there:"
-                f" {render_size(need - volume.free)} are missing",
-                hint=f"free space {where}, grow it, or mount a larger disk at /var/lib",
-                transient=True,
-            )
+            yield _shortage(situation, volume, need)
         elif volume.free - need < volume.size * EVICTION_PERCENT // 100:
             yield warning(
                 "preflight/disk-nearly-full",
@@ -114,6 +108,18 @@ def check_disk(situation: Situation) -> Iterator[Finding]:
             )
         else:
             yield ok(f"{free} free {where}")
+
+
+def _shortage(situation: Situation, volume: Volume, need: int) -> Finding:
+    message = (
+        f"{render_size(volume.free)} free on {volume.mount}, about {render_size(need)} are needed there:"
+        f" {render_size(need - volume.free)} are missing"
+    )
+    hint = f"free space on {volume.mount}, grow it, or mount a larger disk at /var/lib"
+    if situation.ours.started:
+        # Most of it is there already; how much is not is known, and checked, when it is staged.
+        return warning("preflight/disk-tight", message, hint=hint)
+    return error("preflight/disk-space", message, hint=hint, transient=True)
 
 
 def check_inodes(situation: Situation) -> Iterator[Finding]:
@@ -159,10 +165,11 @@ def check_ulimits(situation: Situation) -> Iterator[Finding]:
 def _volumes(situation: Situation) -> list[tuple[Volume, int]]:
     """Each file system that the product writes to, with the bytes that it is going to put there."""
     parts = situation.parts.artifacts.values() if situation.parts else ()
-    packed = sum(artifact.size or UNKNOWN_SIZE for artifact in parts)
+    missing = situation.missing()
     needs = {
-        "/var/lib/aks-flex-node": packed * (1 + UNPACKED),
-        "/usr/local/bin": packed * UNPACKED,
+        # The file as it is published, and what is taken out of it.
+        "/var/lib/aks-flex-node": sum(_size(each) + _unpacked(each) for each in missing),
+        "/usr/local/bin": sum(_unpacked(each) or _size(each) for each in parts),
         "/var/lib/containerd": IMAGES,
         "/var/lib/kubelet": 0,
     }
@@ -173,6 +180,14 @@ def _volumes(situation: Situation) -> list[tuple[Volume, int]]:
         _, need = by_mount.get(volume.mount, (volume, 0))
         by_mount[volume.mount] = (volume, need + needs[path])
     return list(by_mount.values())
+
+
+def _size(artifact: Artifact) -> int:
+    return artifact.size or UNKNOWN_SIZE
+
+
+def _unpacked(artifact: Artifact) -> int:
+    return _size(artifact) * UNPACKED if artifact.format is Format.TAR_GZ else 0
 
 
 def find_volumes(situation: Situation, paths: tuple[str, ...]) -> list[Volume]:

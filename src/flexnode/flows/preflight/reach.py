@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from flexnode.artifacts import Code as ArtifactCode
 from flexnode.errors import ArtifactError, KubeError
-from flexnode.flows.preflight.check import Finding, error, failed, ok, skipped
+from flexnode.flows.preflight.check import Finding, error, failed, ok, skipped, warning
 from flexnode.flows.preflight.situation import Situation
 from flexnode.kube import Code
 
@@ -21,6 +21,8 @@ ABOUT_US = frozenset({Code.UNAUTHORIZED, Code.TOKEN_UNKNOWN, Code.BAD_CREDENTIAL
 
 # Said before anybody was asked, or after somebody was who proved nothing.
 UNPROVEN = frozenset({Code.CA_UNVERIFIED, Code.BAD_CA, Code.BAD_CREDENTIALS})
+
+IMAGES = "a mirror of"
 
 RETRIES = (1.0, 2.0)
 """A resolver that has just started knows no name, so one that does not exist is asked for again."""
@@ -47,12 +49,7 @@ def check_dns(situation: Situation) -> Iterator[Finding]:
                 known.append(host)
                 del unknown[host]
     for host in unknown:
-        yield error(
-            "preflight/dns-unknown-name",
-            f"{host} ({purposes[host]}) does not exist in DNS",
-            hint="check its spelling in the configuration, and that this machine's name servers know it"
-            " (resolvectl query, /etc/resolv.conf)",
-        )
+        yield _unknown(host, purposes[host])
     if not unknown:
         yield ok(", ".join(known))
 
@@ -134,17 +131,20 @@ def why_not(failure: KubeError) -> Finding:
 
 
 def endpoints(situation: Situation) -> Mapping[str, str]:
-    """Every host name that this machine itself has to look up, and what for. A proxy looks up the others."""
+    """Every host name that this machine itself has to look up, and what for.
+
+    A proxy looks up the others; sources of artifacts do not matter when the store has everything.
+    """
     spec = situation.spec
     wanted = [(spec.cluster.server, "the API server")]
-    for source in spec.artifacts.sources:
+    missing = situation.missing()
+    for source in spec.artifacts.sources if missing else ():
         if source == "vendor":
-            parts = situation.parts.artifacts.values() if situation.parts else ()
-            wanted += [(url, "a vendor's release site") for part in parts for url in part.urls]
+            wanted += [(url, "a vendor's release site") for part in missing for url in part.urls]
         elif "://" in source:
             wanted.append((_as_web(source), "a source of artifacts"))
     for registry in spec.machine.runtime.registries:
-        wanted += [(url, f"a mirror of {registry.registry}") for url in registry.endpoints]
+        wanted += [(url, f"{IMAGES} {registry.registry}") for url in registry.endpoints]
     found: dict[str, str] = {}
     for url, purpose in wanted:
         proxy = situation.proxies.find(url) if url else None
@@ -152,6 +152,17 @@ def endpoints(situation: Situation) -> Mapping[str, str]:
         if host:
             found.setdefault(host, purpose if proxy is None else "the proxy")
     return found
+
+
+def _unknown(host: str, purpose: str) -> Finding:
+    message = f"{host} ({purpose}) does not exist in DNS"
+    hint = (
+        "check its spelling in the configuration, and that this machine's name servers know it"
+        " (resolvectl query, /etc/resolv.conf)"
+    )
+    if purpose.startswith(IMAGES):  # the registry itself is asked then
+        return warning("preflight/dns-unknown-mirror", message, hint=hint)
+    return error("preflight/dns-unknown-name", message, hint=hint)
 
 
 def _as_web(source: str) -> str:

@@ -37,7 +37,16 @@ class Search:
         self._http = http
         self._clock = clock
         self._lock = threading.Lock()
+        self._lock_of_store = threading.Lock()  # whoever asks for it does not wait for the network
         self._found: Sequence[Sought] | None = None
+        self._missing: Sequence[Artifact] | None = None
+
+    def missing(self) -> Sequence[Artifact]:
+        """What the store lacks."""
+        with self._lock_of_store:
+            if self._missing is None:
+                self._missing = [each for each in self._artifacts if not self._is_stored(each)]
+            return self._missing
 
     def __call__(self) -> Sequence[Sought]:
         with self._lock:
@@ -46,7 +55,7 @@ class Search:
             return self._found
 
     def _search(self) -> Sequence[Sought]:
-        missing = [each for each in self._artifacts if not self._is_stored(each)]
+        missing = self.missing()
         answers: dict[str, list[Answer]] = {artifact.sha256: [] for artifact in missing}
         if missing:
             for text in self._sources:

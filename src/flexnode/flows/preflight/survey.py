@@ -76,7 +76,7 @@ def make_situation(machine: Machine, spec: NodeSpec, *, ours: Ours, cluster: Clu
         search = _make_search(machine, spec, parts, everything)
     except FlexError as error:
         return replace(situation, no_parts=error)
-    return replace(situation, parts=parts, search=search)
+    return replace(situation, parts=parts, missing=search.missing, search=search)
 
 
 def _filled(resolved: Resolved, cluster: AskCluster, machine: Machine) -> NodeSpec:

@@ -246,6 +246,7 @@ def situation(host: FakeHost | None = None, **changes: Any) -> Situation:
             packages=("conntrack", "socat"),
             pause_image="registry.example/pause:3.10",
         ),
+        "missing": lambda: (KUBELET,),
         "search": searched(*FOUND),
         "cluster": FakeCluster(),
         "sysctls": {"net.ipv4.ip_forward": "1", "vm.overcommit_memory": "1"},

@@ -356,6 +356,22 @@ CASES = [
         changes={"resolve": knows(silent=True)},
     ),
     Case(
+        about="the vendor's, and the store lacks something",
+        check="dns",
+        level=Level.ERROR,
+        code="preflight/dns-unknown-name",
+        says="releases.example (a vendor's release site)",
+        hint="spelling",
+        changes={"resolve": knows("releases.example")},
+    ),
+    Case(
+        about="the vendor's, and everything is in the store",
+        check="dns",
+        level=Level.OK,
+        says="api.cluster.example",
+        changes={"resolve": knows("releases.example"), "missing": tuple},
+    ),
+    Case(
         about="only addresses",
         check="dns",
         level=Level.OK,
@@ -405,10 +421,10 @@ CASES = [
         )
     ),
     Case(
-        about="a mirror of images",
+        about="a mirror of images, behind which the registry itself is asked",
         check="dns",
-        level=Level.ERROR,
-        code="preflight/dns-unknown-name",
+        level=Level.WARNING,
+        code="preflight/dns-unknown-mirror",
         says="images.example (a mirror of docker.io)",
         hint="spelling",
         changes={

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flexnode.flows.preflight import Level
+from flexnode.flows.preflight import Level, Ours
 from flexnode.host.fake import FakeHost
 from unit.flows.preflight.samples import DF, FACTS, GIB, RELEASE, TIMEDATECTL, Case, df, host_spec, printed
 
@@ -233,7 +233,17 @@ CASES = [
         says="are missing",
         hint="free space on /",
         transient=True,
-        host=answering(DF, df("/", size=20 * GIB, free=1 * GIB)),
+        host=answering(DF, df("/", size=20 * GIB, free=GIB // 2)),
+    ),
+    Case(
+        about="little space on a node that has joined, where most lies already",
+        check="disk",
+        level=Level.WARNING,
+        code="preflight/disk-tight",
+        says="are missing",
+        hint="free space on /",
+        host=answering(DF, df("/", size=20 * GIB, free=GIB // 2)),
+        changes={"ours": Ours(joined=True)},
     ),
     Case(
         about="a disk that would be nearly full",

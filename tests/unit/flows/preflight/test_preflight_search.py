@@ -76,6 +76,13 @@ def test_what_is_in_the_store_is_not_looked_for(tmp_path: Path) -> None:
     assert answers == ()
 
 
+def test_what_is_missing_is_known_without_asking_anybody(tmp_path: Path, site: str) -> None:
+    search = seek(tmp_path, f"{site}/mirror", wanted=[WANTED, artifact("runc")])
+    lay(tmp_path / "store")
+    assert [each.component for each in search.missing()] == ["runc"]
+    assert Site.asked == []
+
+
 def test_a_damaged_file_in_the_store_counts_as_missing_and_stays(tmp_path: Path) -> None:
     path = lay(tmp_path / "store", b"damaged")
     sought, _ = only(seek(tmp_path))
