@@ -81,7 +81,7 @@ def check_serving_approver(situation: Situation) -> Iterator[Finding]:
         return
     wish = situation.spec.kubelet.serving_certificates
     if wish is ServingCertificates.OFF:
-        yield ok("kubelet signs its serving certificate itself, as configured")
+        yield ok("kubelet signs its serving certificate itself")
         return
     try:
         found = situation.cluster.has_serving_approver()
@@ -92,6 +92,8 @@ def check_serving_approver(situation: Situation) -> Iterator[Finding]:
         yield ok("somebody approves kubelets' serving certificates")
     elif wish is ServingCertificates.AUTO:
         yield ok("nobody is seen to approve serving certificates, so kubelet signs its own")
+    elif found is None:
+        yield skipped("the cluster does not show whether somebody approves serving certificates")
     else:
         yield warning(
             "preflight/no-serving-approver",

@@ -12,9 +12,10 @@ from flexnode.clock import Clock
 from flexnode.components.inputs import MachineInputs, Parts
 from flexnode.components.kernel import SYSCTLS, SYSCTLS_FILE
 from flexnode.components.machine import compose_machine
-from flexnode.config import Resolved, fill_detected
+from flexnode.config import Resolved
 from flexnode.errors import FlexError
-from flexnode.flows.cluster_facts import connect, detect, make_proxies, settle_serving
+from flexnode.flows.cluster_facts import connect, detect, make_proxies
+from flexnode.flows.findings import Findings, fill, recall
 from flexnode.flows.parts import choose_parts, load_spec_catalog
 from flexnode.flows.preflight.ask_cluster import AskCluster
 from flexnode.flows.preflight.own import CERTIFICATE, load_ours
@@ -42,7 +43,8 @@ class Machine:
 def survey(machine: Machine, resolved: Resolved) -> Iterator[Situation]:
     """The situation of `machine`. What the cluster tells fills what nobody set."""
     ours = load_ours(machine.directory, machine.host)
-    spec = resolved.spec
+    remembered = _find_remembered(resolved, machine)
+    spec = fill(resolved, remembered).spec
     if not spec.cluster.server:
         yield make_situation(machine, spec, ours=ours, cluster=None)
         return
@@ -51,7 +53,8 @@ def survey(machine: Machine, resolved: Resolved) -> Iterator[Situation]:
         file = Path(CERTIFICATE)  # kubelet keeps its certificate and the key in one
         credential = ClientCertificateFiles(certificate=file, key=file)
     with AskCluster(lambda: connect(spec, clock=machine.clock, credential=credential)) as cluster:
-        yield make_situation(machine, _filled(resolved, cluster, machine), ours=ours, cluster=cluster)
+        filled = spec if remembered else _ask(resolved, cluster, machine)
+        yield make_situation(machine, filled, ours=ours, cluster=cluster)
 
 
 def make_situation(machine: Machine, spec: NodeSpec, *, ours: Ours, cluster: Cluster | None) -> Situation:
@@ -79,14 +82,29 @@ def make_situation(machine: Machine, spec: NodeSpec, *, ours: Ours, cluster: Clu
     return replace(situation, parts=parts, missing=search.missing, search=search)
 
 
-def _filled(resolved: Resolved, cluster: AskCluster, machine: Machine) -> NodeSpec:
-    """A cluster that cannot be asked fills nothing: the checks say why."""
+def _find_remembered(resolved: Resolved, machine: Machine) -> Findings | None:
+    """What the cluster told when the machine joined it."""
+    try:
+        return recall(machine.directory, resolved.spec.cluster.server)
+    except FlexError:  # the check of the state says why it cannot be read
+        return None
+
+
+def _ask(resolved: Resolved, cluster: AskCluster, machine: Machine) -> NodeSpec:
+    """As a bootstrap would fill it. A cluster that cannot be asked fills nothing: the checks say why."""
     try:
         known = load_spec_catalog(resolved.spec).document.release_sets
-        detected = detect(cluster.client(), known=known, hostname=machine.facts.hostname)
+        client = cluster.client()
+        detected = detect(client, known=known, hostname=machine.facts.hostname)
     except FlexError:
         return resolved.spec
-    return settle_serving(fill_detected(resolved, detected.settings).spec, detected.facts)
+    findings = Findings(
+        server=resolved.spec.cluster.server,
+        ca=client.connection.ca,
+        settings=dict(detected.settings),
+        approves_serving=detected.facts.approves_serving,
+    )
+    return fill(resolved, findings).spec
 
 
 def _make_search(machine: Machine, spec: NodeSpec, parts: Parts, everything: Parts) -> Search:

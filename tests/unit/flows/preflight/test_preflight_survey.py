@@ -8,9 +8,11 @@ import pytest
 
 from flexnode.clock import FakeClock
 from flexnode.config import Resolved, load_config
+from flexnode.flows.findings import Findings, remember
 from flexnode.flows.preflight import Level, preflight
 from flexnode.flows.preflight.survey import Machine, survey
 from flexnode.generation.directory import StateDirectory
+from flexnode.model.spec import ServingCertificates
 from unit.flows.preflight.samples import FACTS, check_named, stock
 
 NOBODY = "https://127.0.0.1:9"
@@ -43,6 +45,18 @@ def test_a_cluster_that_cannot_be_asked_fills_nothing_and_stops_nothing(tmp_path
     (unreached,) = report.at(Level.ERROR)
     assert unreached.code == "kube/unreachable"
     assert report.transient
+
+
+def test_what_the_node_was_told_when_it_joined_is_not_asked_again(tmp_path: Path) -> None:
+    """A joined node may read less than a machine that joins: it would forget its own network."""
+    surveyed = machine(tmp_path)
+    told = {"cluster.serviceCIDR": "10.96.0.0/12", "versions.kubernetes": "1.34"}
+    remember(surveyed.directory, Findings(server=NOBODY, ca="PEM", settings=told, approves_serving=True))
+    with survey(surveyed, configured(tmp_path, f"cluster.server={NOBODY}")) as situation:
+        assert situation.spec.cluster.service_cidr == "10.96.0.0/12"
+        assert situation.spec.kubelet.serving_certificates is ServingCertificates.ON
+        assert situation.parts is not None
+        assert situation.parts.kubernetes.startswith("1.34.")
 
 
 def test_a_version_that_the_catalog_does_not_know_is_a_finding(tmp_path: Path) -> None:
