@@ -51,12 +51,11 @@ class PackagesHandler:
             host.packages.install(missing, debs)
 
     def preserve(self, host: Host, name: str, found: State, contents: Contents) -> None:
-        """Refuse what could not be undone: other packages change, or more are new than were recorded."""
+        """Refuse what could not be undone: more packages would be new than were recorded."""
         before = _require(found)
         if not before.absent:
             return
         planned = host.packages.simulate(before.absent, _debs(before, contents))
-        _refuse_side_effects(before.absent, planned)
         if unrecorded := set(planned.installs).difference(before.absent):
             raise HostError(
                 f"the package archive now wants to install {', '.join(_sorted(unrecorded))} besides",

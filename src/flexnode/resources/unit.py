@@ -20,19 +20,18 @@ class UnitHandler:
 
     def observe(self, host: Host, name: str, want: State, contents: Contents) -> State:
         info = host.units.find(name)
-        active = None if info.active is None else _is_active(info)
         match info.enablement:
-            case Enablement.ABSENT if not active:
+            case Enablement.ABSENT if not info.active:
                 return Absent()
             case Enablement.MASKED:
                 # A mask hides whether the unit would start; the links that say so stay below it.
-                return Unit(enabled=_is_pulled_in(host.files, name), active=active, masked=True)
+                return Unit(enabled=_is_pulled_in(host.files, name), active=info.active, masked=True)
             case Enablement.ENABLED:
-                return Unit(enabled=True, active=active)
+                return Unit(enabled=True, active=info.active)
             case Enablement.DISABLED:
-                return Unit(enabled=False, active=active)
+                return Unit(enabled=False, active=info.active)
             case _:
-                return Unit(active=active)
+                return Unit(active=info.active)
 
     def matches(self, want: State, found: State, contents: Contents) -> bool:
         wanted, there = _as_unit(want), _as_unit(found)
@@ -74,9 +73,7 @@ def _put_enablement(host: Host, name: str, wanted: Unit, info: UnitInfo) -> None
 
 
 def _put_activity(host: Host, name: str, wanted: Unit, info: UnitInfo) -> None:
-    if info.active is None:
-        return
-    if wanted.active and not _is_active(info):
+    if wanted.active and info.active is False:
         host.units.start(name)
     elif wanted.active is False and (info.active or info.failed):
         host.units.stop(name)
@@ -86,8 +83,8 @@ def _needs_unmasking(host: Host, name: str, wanted: Unit, info: UnitInfo) -> boo
     """Whether the mask itself, or what can only be done without it, has to go."""
     if not wanted.masked:
         return True
-    starts = bool(wanted.active) and info.active is not None and not _is_active(info)
-    return starts or not _agree(wanted.enabled, _is_pulled_in(host.files, name))
+    starts = wanted.active and info.active is False
+    return bool(starts) or not _agree(wanted.enabled, _is_pulled_in(host.files, name))
 
 
 def _as_unit(state: State) -> Unit:
@@ -97,10 +94,6 @@ def _as_unit(state: State) -> Unit:
 def _agree(wanted: bool | None, found: bool | None) -> bool:
     """Whether one of them does not care, or both say the same."""
     return wanted is None or found is None or wanted == found
-
-
-def _is_active(info: UnitInfo) -> bool:
-    return bool(info.active) and not info.failed
 
 
 def _is_pulled_in(files: Files, name: str) -> bool:

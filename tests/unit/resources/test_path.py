@@ -139,6 +139,19 @@ def test_what_replaced_a_directory_of_ours_is_not_removed_with_it(host: FakeHost
     assert host.files.find("/srv/data") is not None
 
 
+def test_a_link_that_led_nowhere_is_put_back_even_if_it_leads_somewhere_by_then(
+    host: FakeHost, tmp_path: Path
+) -> None:
+    host.files.place_link("/etc/node/thing", "/srv/later")
+    managed = manage(host, "directory:/etc/node/thing", Directory(), tmp_path)
+    before = managed.converge()
+    assert before == Link(target="/srv/later")
+    host.files.place_directory("/srv/later")
+    managed.undo(before)
+    assert managed.is_as_wanted(before)
+    assert host.files.find("/srv/later") is not None
+
+
 def test_a_link_to_another_disk_goes_on_to_lead_there(host: FakeHost, tmp_path: Path) -> None:
     """Users move /opt that way; an empty directory in its place would hide all that they have there."""
     host.files.place("/srv/disk/opt/their/program", "precious")
