@@ -68,10 +68,10 @@ class Approver:
 
     def review(self) -> Review:
         """Look at every open request and decide it."""
-        requests, version = list_csrs(self.api, SERVING_SIGNER)
+        asked, version = list_csrs(self.api, SERVING_SIGNER)
         nodes: dict[str, Node | None] = {}
         decisions = []
-        for csr in requests:
+        for csr in asked:
             if csr.state is CsrState.PENDING and (decision := self._decide(csr, nodes)) is not None:
                 decisions.append(decision)
                 if decision not in self._told:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-import msgspec
-
-from flexnode.kube.objects import Meta, ask, find
+from flexnode.kube.objects import ask, find
 from flexnode.kube.request import Api, Content, Request, object_path, with_body
 
 FIELD_MANAGER = "aks-flex-node"
 
+Object = dict[str, Any]
+
+_BOOKKEEPING = ("resourceVersion", "managedFields", "generation")
 _COLLECTIONS = {
     "ClusterRole": "clusterroles",
     "ClusterRoleBinding": "clusterrolebindings",
@@ -32,14 +33,10 @@ class Applied(StrEnum):
     UNCHANGED = "unchanged"
 
 
-class _Any(msgspec.Struct, frozen=True):
-    metadata: Meta = Meta()
-
-
 def apply(api: Api, document: Mapping[str, Any]) -> Applied:
     """Apply one object. What others put into it beside our fields stays; our fields become ours."""
     path = path_of(document)
-    before = find(api, Request(path=path), _Any)
+    before = find(api, Request(path=path), Object)
     # Force: a field that somebody else claims is one that this product's objects cannot work without.
     request = with_body(
         "PATCH",
@@ -48,11 +45,16 @@ def apply(api: Api, document: Mapping[str, Any]) -> Applied:
         content=Content.APPLY,
         query=(("fieldManager", FIELD_MANAGER), ("force", "true")),
     )
-    after = ask(api, request, _Any)
+    after = ask(api, request, Object)
     if before is None:
         return Applied.CREATED
-    same = before.metadata.resource_version == after.metadata.resource_version
-    return Applied.UNCHANGED if same else Applied.CHANGED
+    return Applied.UNCHANGED if _said(before) == _said(after) else Applied.CHANGED
+
+
+def _said(document: Object) -> Object:
+    """What an object says, without the server's own bookkeeping, which moves whenever a controller looks."""
+    metadata = {key: value for key, value in document["metadata"].items() if key not in _BOOKKEEPING}
+    return {**document, "metadata": metadata, "status": None}
 
 
 def path_of(document: Mapping[str, Any]) -> str:

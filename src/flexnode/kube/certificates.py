@@ -97,8 +97,11 @@ def approve_csr(api: Api, csr: Csr, *, reason: str, message: str, clock: Clock) 
     }
     status = dict(csr.document.get("status") or {})
     status["conditions"] = [*(status.get("conditions") or ()), condition]
+    # An item of a list does not say of which kind it is.
+    kind = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest"}
+    document = {**csr.document, **kind, "status": status}
     path = object_path(CSRS, csr.name, "approval")
-    return view_csr(ask(api, with_body("PUT", path, {**csr.document, "status": status}), dict[str, Any]))
+    return view_csr(ask(api, with_body("PUT", path, document), dict[str, Any]))
 
 
 def view_csr(document: Mapping[str, Any]) -> Csr:
