@@ -70,7 +70,7 @@ def make_certificate(
     return builder.sign(KEY, hashes.SHA256()).public_bytes(Encoding.DER)
 
 
-@settings(max_examples=60)
+@settings(deadline=None)
 @given(words, st.lists(words, max_size=3), moments, moments)
 def test_a_certificate_is_read_as_others_read_it(
     common: str, organizations: list[str], one: datetime, two: datetime
@@ -92,7 +92,7 @@ def test_an_rsa_certificate_has_the_hash_that_kubeadm_prints() -> None:
     assert parse_certificate(der).public_key_hash == f"sha256:{hashlib.sha256(info).hexdigest()}"
 
 
-@settings(max_examples=60)
+@settings(deadline=None)
 @given(words, st.lists(words, max_size=2), st.lists(dns_names, max_size=4), st.lists(addresses, max_size=4))
 def test_a_request_is_read_as_others_read_it(
     common: str, organizations: list[str], names: list[str], ips: list[object]
@@ -146,6 +146,7 @@ def test_names_asked_for_twice_are_refused() -> None:
         parse_certificate_request(forged)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=120))
 def test_noise_is_never_a_crash(data: bytes) -> None:
     for read in (parse_elements, parse_certificate, parse_certificate_request):
@@ -162,6 +163,7 @@ CERTIFICATE = make_certificate(name("kubernetes", ["o"]), datetime(2026, 1, 1), 
 REQUEST = make_request(name("system:node:a", ["system:nodes"]), [x509.DNSName("a"), x509.DNSName("b")])
 
 
+@settings(deadline=None)
 @given(st.integers(0, len(CERTIFICATE) - 1), st.integers(1, 255))
 def test_a_damaged_certificate_is_never_a_crash(at: int, flip: int) -> None:
     damaged = bytearray(CERTIFICATE)
@@ -170,6 +172,7 @@ def test_a_damaged_certificate_is_never_a_crash(at: int, flip: int) -> None:
         parse_certificate(bytes(damaged))
 
 
+@settings(deadline=None)
 @given(st.integers(0, len(REQUEST) - 1), st.integers(1, 255))
 def test_a_damaged_request_is_never_a_crash(at: int, flip: int) -> None:
     damaged = bytearray(REQUEST)
@@ -178,6 +181,7 @@ def test_a_damaged_request_is_never_a_crash(at: int, flip: int) -> None:
         parse_certificate_request(bytes(damaged))
 
 
+@settings(deadline=None)
 @given(st.integers(0, len(CERTIFICATE) - 1))
 def test_half_a_certificate_is_refused(size: int) -> None:
     with pytest.raises(DerError):

@@ -7,7 +7,7 @@ import ssl
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexnode.clock import FakeClock
@@ -72,6 +72,7 @@ def test_a_proxy_that_wants_a_password_is_terminal() -> None:
     assert (found.code, found.transient) == (Code.PROXY_AUTH, False)
 
 
+@settings(deadline=None)
 @given(st.integers(300, 599), st.binary(max_size=200), st.text(max_size=20))
 def test_no_answer_is_a_crash(status: int, body: bytes, pause: str) -> None:
     error = translate_status(status, httpx.Headers({"Retry-After": pause.encode()}), body, ASKED)
@@ -79,6 +80,7 @@ def test_no_answer_is_a_crash(status: int, body: bytes, pause: str) -> None:
     assert error.retry_after is None or error.retry_after >= 0
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_a_token_is_never_quoted(before: str, after: str) -> None:
     token = Secret("abcdef.0123456789abcdef")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexnode.clock import FakeClock
@@ -137,6 +137,7 @@ def test_what_is_no_identifier_is_refused(cluster: FakeCluster, text: str) -> No
     assert caught.value.code == "kube/bad-token"
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30))
 def test_what_is_no_token_is_refused_and_never_quoted(text: str) -> None:
     if FORM.fullmatch(text.strip()):

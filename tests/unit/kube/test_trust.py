@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexlab.pki import CertificateAuthority, Identity, create_authority
@@ -271,6 +271,7 @@ def test_only_what_is_pinned_is_taken_from_a_bundle(authority: CertificateAuthor
     )
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60), st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=60))
 def test_no_signature_but_the_true_one_passes(kubeconfig: str, signature: str) -> None:
     check_signature(kubeconfig, sign(kubeconfig), TOKEN)
@@ -278,6 +279,7 @@ def test_no_signature_but_the_true_one_passes(kubeconfig: str, signature: str) -
         check_signature(kubeconfig, signature, TOKEN)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40), st.data())
 def test_a_changed_text_or_signature_does_not_pass(kubeconfig: str, data: st.DataObject) -> None:
     signature = sign(kubeconfig)
