@@ -17,6 +17,7 @@ class Code(StrEnum):
     IS_DIRECTORY = "host/is-a-directory"
     NOT_FILE = "host/not-a-file"
     NOT_EMPTY = "host/not-empty"
+    INVALID = "host/invalid"
     LOOP = "host/link-loop"
     NO_SPACE = "host/no-space"
     READ_ONLY = "host/read-only"
@@ -91,12 +92,16 @@ _HINTS = {
     Code.RUNTIME_DOWN: "see systemctl status containerd, and journalctl -u containerd",
 }
 
+NOTHING_THERE = (Code.MISSING, Code.NOT_DIRECTORY)
+"""What a path is told to be whose file, or one of whose parents, does not exist."""
+
 _BY_ERRNO = {
     errno.ENOENT: Code.MISSING,
     errno.EEXIST: Code.EXISTS,
     errno.ENOTDIR: Code.NOT_DIRECTORY,
     errno.EISDIR: Code.IS_DIRECTORY,
     errno.ENOTEMPTY: Code.NOT_EMPTY,
+    errno.EINVAL: Code.INVALID,
     errno.ELOOP: Code.LOOP,
     errno.ENOSPC: Code.NO_SPACE,
     errno.EDQUOT: Code.NO_SPACE,

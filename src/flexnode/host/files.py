@@ -18,14 +18,13 @@ from flexnode.host.attributes import read_xattrs, set_attributes
 from flexnode.host.command import Command, Completed, run
 from flexnode.host.door import FileInfo, FileKind
 from flexnode.host.durable import copy, pour, sync, write_file, write_link
-from flexnode.host.failures import Code, failure, translate_os_error
+from flexnode.host.failures import NOTHING_THERE, Code, failure, translate_os_error
 from flexnode.host.mounts import is_below, load_mounts, sort_deepest
 from flexnode.host.owners import Owners
 from flexnode.host.removal import Removal
 from flexnode.host.tree import Place, Tree
 
 _KINDS = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.DIRECTORY, stat.S_IFLNK: FileKind.LINK}
-_NOTHING = (Code.MISSING, Code.NOT_DIRECTORY)
 _SETTLED = 2.0
 """Seconds after which a file's times tell a later change from an earlier one, on any file system."""
 
@@ -46,7 +45,7 @@ class TreeFiles:
             with self._at(path, f"look at {path}") as place:
                 return self._find_info(place)
         except HostError as error:
-            if error.code in _NOTHING:
+            if error.code in NOTHING_THERE:
                 return None
             raise
 
@@ -83,7 +82,7 @@ class TreeFiles:
             with self._at(path, f"look at {path}", follow=True) as place:
                 return self._mounts_below(place.path)
         except HostError as error:
-            if error.code in _NOTHING:
+            if error.code in NOTHING_THERE:
                 return []
             raise
 

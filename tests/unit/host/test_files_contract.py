@@ -6,8 +6,11 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from flexnode.errors import FlexError
 from flexnode.host.door import FileKind, Files
@@ -268,3 +271,66 @@ def test_a_tree_goes_with_all_in_it_and_links_in_it_are_not_followed(files: File
 def test_a_path_that_is_not_absolute_is_a_mistake_of_the_caller(files: Files) -> None:
     with pytest.raises(ValueError, match="not absolute"):
         files.find("etc/a")
+
+
+NAMES = st.sampled_from(["a", "b", "a/x", "a/y", "b/x", "a/x/z"])
+STEPS = st.one_of(
+    st.tuples(st.just("write"), NAMES, st.binary(max_size=3)),
+    st.tuples(st.just("make_directory"), NAMES),
+    st.tuples(st.just("make_link"), NAMES, NAMES),
+    st.tuples(st.just("remove"), NAMES),
+    st.tuples(st.just("remove_tree"), NAMES),
+    st.tuples(st.just("rename"), NAMES, NAMES),
+)
+
+
+def act(files: Files, step: tuple[object, ...]) -> str:
+    """What a file system answers to one step: the code of its failure, if any."""
+    verb, first, *rest = step
+    more = [f"/{each}" if verb == "rename" else each for each in rest]
+    mode = {"write": {"mode": 0o644}, "make_directory": {"mode": 0o755}}.get(str(verb), {})
+    try:
+        getattr(files, str(verb))(f"/{first}", *more, **mode)
+    except FlexError as error:
+        return error.code
+    return ""
+
+
+def view(files: Files, folder: str = "/") -> dict[str, tuple[object, ...]]:
+    """Everything in a file system."""
+    seen: dict[str, tuple[object, ...]] = {}
+    for name in files.list(folder):
+        path = f"{folder.rstrip('/')}/{name}"
+        info = files.find(path)
+        assert info is not None
+        seen[path] = (info.kind, info.mode, info.target)
+        if info.kind is FileKind.DIRECTORY:
+            seen |= view(files, path)
+        elif info.kind is FileKind.FILE:
+            seen[path] += (files.read(path),)
+    return seen
+
+
+def empty_fake() -> Files:
+    files = FakeHost().files
+    files.nodes = {"/": files.nodes["/"]}
+    return files
+
+
+@settings(max_examples=100, deadline=None)
+@given(before=st.lists(STEPS, max_size=8), steps=st.lists(STEPS, max_size=8))
+def test_any_steps_end_alike_on_a_disk_in_memory_and_in_a_dry_run(
+    before: list[tuple[object, ...]], steps: list[tuple[object, ...]]
+) -> None:
+    """A crash walk on fakes would prove nothing about disks otherwise, nor a plan about its application."""
+    with TemporaryDirectory() as folder:
+        disk = make_tree(Path(folder) / "root")
+        fake, below = empty_fake(), empty_fake()
+        for step in before:
+            assert len({act(files, step) for files in (disk, fake, below)}) == 1, step
+        overlay, untouched = OverlayFiles(below), view(below)
+        for step in steps:
+            answers = [act(files, step) for files in (disk, fake, overlay)]
+            assert len(set(answers)) == 1, (step, answers)
+            assert view(disk) == view(fake) == view(overlay)
+        assert view(below) == untouched

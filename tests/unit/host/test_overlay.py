@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from flexnode.errors import FlexError
 from flexnode.host import OverlayHost
-from flexnode.host.door import Account, Enablement, FileKind, Files
+from flexnode.host.door import Account, Enablement
 from flexnode.host.fake import FakeHost
 
 UNIT = b"[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
@@ -150,58 +148,3 @@ def test_a_file_from_outside_is_not_read_before_somebody_asks(below: FakeHost, t
     host.files.install("/usr/local/bin/kubelet", source, mode=0o755)
     assert host.files.digest("/usr/local/bin/kubelet") == host.files.digest("/usr/local/bin/kubelet")
     assert host.files.read("/usr/local/bin/kubelet") == b"program"
-
-
-NAMES = st.sampled_from(["a", "b", "c", "a/x", "a/y", "b/x", "a/x/z"])
-STEPS = st.one_of(
-    st.tuples(st.just("write"), NAMES, st.binary(max_size=3)),
-    st.tuples(st.just("make_directory"), NAMES),
-    st.tuples(st.just("make_link"), NAMES, NAMES),
-    st.tuples(st.just("remove"), NAMES),
-    st.tuples(st.just("remove_tree"), NAMES),
-    st.tuples(st.just("rename"), NAMES, NAMES),
-)
-
-
-def act(files: Files, step: tuple[object, ...]) -> str:
-    """What a file system answers to one step: its failure, if any."""
-    verb, first, *rest = step
-    more = [f"/t/{each}" if isinstance(each, str) and verb == "rename" else each for each in rest]
-    mode = {"write": {"mode": 0o644}, "make_directory": {"mode": 0o755}}.get(str(verb), {})
-    try:
-        getattr(files, str(verb))(f"/t/{first}", *more, **mode)
-    except FlexError as error:
-        return error.code
-    return ""
-
-
-def view(files: Files, folder: str = "/t") -> dict[str, tuple[object, ...]]:
-    seen: dict[str, tuple[object, ...]] = {}
-    for name in files.list(folder):
-        path = f"{folder}/{name}"
-        info = files.find(path)
-        assert info is not None
-        seen[path] = (info.kind, info.mode, info.target)
-        if info.kind is FileKind.DIRECTORY:
-            seen |= view(files, path)
-        elif info.kind is FileKind.FILE:
-            seen[path] += (files.read(path),)
-    return seen
-
-
-@settings(max_examples=200)
-@given(st.lists(STEPS, max_size=6), st.lists(STEPS, max_size=10))
-def test_pretending_answers_as_doing_would(
-    before: list[tuple[object, ...]], steps: list[tuple[object, ...]]
-) -> None:
-    real, below = FakeHost(), FakeHost()
-    for host in (real, below):
-        host.files.place_directory("/t")
-        for step in before:
-            act(host.files, step)
-    overlay = OverlayHost(below)
-    untouched = view(below.files)
-    for step in steps:
-        assert act(overlay.files, step) == act(real.files, step)
-        assert view(overlay.files) == view(real.files)
-    assert view(below.files) == untouched

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from flexnode.errors import HostError
 from flexnode.host.door import FileInfo, FileKind
-from flexnode.host.failures import Code, failure
+from flexnode.host.failures import NOTHING_THERE, Code, failure
 from flexnode.host.fake.steps import Steps
 from flexnode.host.mounts import is_below, sort_deepest
-from flexnode.host.resolve import resolve
+from flexnode.host.resolve import check_rename, resolve
 
 _START = 1_700_000_000_000_000_000
 
@@ -68,9 +69,12 @@ class FakeFiles:
 
     def place_directory(self, path: str, *, mode: int = 0o755, uid: int = 0, gid: int = 0) -> None:
         """Set the scene: a directory with all its parents, uncounted."""
-        if path not in self.nodes and self._follow(path) not in self.nodes:
-            self.place_directory(posixpath.dirname(path))
-            self.nodes[self._resolve(path)] = self._stamp(Node(FileKind.DIRECTORY, mode, uid, gid))
+        if path in self.nodes and self.nodes[path].kind is FileKind.DIRECTORY:
+            return
+        self.place_directory(posixpath.dirname(path))
+        real = self._follow(path)
+        if real not in self.nodes:
+            self.nodes[real] = self._stamp(Node(FileKind.DIRECTORY, mode, uid, gid))
 
     def place_link(self, path: str, target: str) -> None:
         """Set the scene: a symbolic link with all its parents, uncounted."""
@@ -78,7 +82,12 @@ class FakeFiles:
         self.nodes[self._resolve(path)] = self._stamp(Node(FileKind.LINK, 0o777, target=target))
 
     def find(self, path: str) -> FileInfo | None:
-        node = self.nodes.get(self._resolve(path))
+        try:
+            node = self.nodes.get(self._resolve(path))
+        except HostError as error:
+            if error.code in NOTHING_THERE:
+                return None
+            raise
         if node is None:
             return None
         size = len(node.target) if node.kind is FileKind.LINK else len(node.data)
@@ -109,11 +118,13 @@ class FakeFiles:
         return sorted(posixpath.basename(child) for child in self._children(self._directory(path, "list")))
 
     def mounts_below(self, path: str) -> Sequence[str]:
+        if self.find(path) is None:
+            return []
         real = self._follow(path)
         return sort_deepest([mount for mount in self.mounts if is_below(mount, real)])
 
     def write(self, path: str, data: bytes, *, mode: int, uid: int = 0, gid: int = 0) -> None:
-        real = self._entry(path, "write")
+        real = self._resolve(path)
         if self._is_directory(real):
             raise failure(Code.IS_DIRECTORY, f"cannot write {path}: is a directory")
         with self._steps.step(f"write {path}"):
@@ -145,7 +156,7 @@ class FakeFiles:
             node.mtime_ns = node.mtime_ns if mtime_ns is None else mtime_ns
 
     def make_directory(self, path: str, *, mode: int, uid: int = 0, gid: int = 0) -> None:
-        real = self._entry(path, "make")
+        real = self._resolve(path)
         there = self.nodes.get(real)
         if there is not None and there.kind is not FileKind.DIRECTORY:
             raise failure(Code.EXISTS, f"cannot make the directory {path}: {there.kind} exists")
@@ -156,16 +167,17 @@ class FakeFiles:
             self.nodes[real] = self._stamp(Node(FileKind.DIRECTORY, mode, uid, gid))
 
     def make_link(self, path: str, target: str) -> None:
-        real = self._entry(path, "link")
+        real = self._resolve(path)
         if self._is_directory(real):
             raise failure(Code.IS_DIRECTORY, f"cannot link {path}: is a directory")
         with self._steps.step(f"link {path}"):
             self.nodes[real] = self._stamp(Node(FileKind.LINK, 0o777, target=target))
 
     def rename(self, source: str, target: str) -> None:
-        old, new = self._resolve(source), self._entry(target, "rename")
-        if old not in self.nodes:
-            raise failure(Code.MISSING, f"cannot rename {source}: no such file or directory")
+        old, new = self._resolve(source), self._resolve(target)
+        check_rename(old, new, self._look)
+        if old == new:
+            return
         if self._is_directory(new) and self._children(new):
             raise failure(Code.NOT_EMPTY, f"cannot rename {source} to {target}: directory not empty")
         with self._steps.step(f"rename {source} to {target}"):
@@ -174,9 +186,9 @@ class FakeFiles:
                 self.nodes[new + path[len(old) :]] = self.nodes.pop(path)
 
     def remove(self, path: str) -> None:
-        real = self._resolve(path)
-        if real not in self.nodes:
+        if self.find(path) is None:
             return
+        real = self._resolve(path)
         if real in self.mounts:
             raise failure(Code.BUSY, f"cannot remove {path}: something is mounted there")
         if self._is_directory(real) and self._children(real):
@@ -185,9 +197,9 @@ class FakeFiles:
             del self.nodes[real]
 
     def remove_tree(self, path: str) -> Sequence[str]:
-        real = self._resolve(path)
-        if real not in self.nodes:
+        if self.find(path) is None:
             return []
+        real = self._resolve(path)
         kept = sort_deepest([mount for mount in self.mounts if is_below(mount, real)])
         for entry in sorted(self._below(real), key=lambda p: (-p.count("/"), p)):
             behind = any(is_below(entry, mount) for mount in kept)
@@ -197,7 +209,7 @@ class FakeFiles:
         return kept
 
     def unmount(self, path: str) -> None:
-        real = self._follow(path)
+        real = self._follow(path) if self.find(path) is not None else ""
         if real not in self.mounts:
             return
         if real in self.busy or any(m != real and is_below(m, real) for m in self.mounts):
@@ -218,20 +230,14 @@ class FakeFiles:
 
     def _resolve(self, path: str) -> str:
         """Where `path` really is: links in all of it but its last part followed."""
-        return resolve(path, self._find_target, follow=False)
+        return resolve(path, self._look, follow=False)
 
     def _follow(self, path: str) -> str:
-        return resolve(path, self._find_target, follow=True)
+        return resolve(path, self._look, follow=True)
 
-    def _find_target(self, real: str) -> str | None:
+    def _look(self, real: str) -> tuple[FileKind, str] | None:
         node = self.nodes.get(real)
-        return node.target if node is not None and node.kind is FileKind.LINK else None
-
-    def _entry(self, path: str, verb: str) -> str:
-        """The place of a new entry; its directory exists."""
-        real = self._resolve(path)
-        self._directory(posixpath.dirname(real), f"{verb} {path} in")
-        return real
+        return None if node is None else (node.kind, node.target)
 
     def _directory(self, path: str, verb: str) -> str:
         real = self._follow(path)

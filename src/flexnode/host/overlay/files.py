@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from flexnode.errors import HostError
 from flexnode.host.door import FileInfo, FileKind, Files
-from flexnode.host.failures import Code, failure
+from flexnode.host.failures import NOTHING_THERE, Code, failure
 from flexnode.host.mounts import is_below
-from flexnode.host.resolve import resolve
+from flexnode.host.resolve import check_rename, resolve
 
 _SERIALS = itertools.count(1)
 """For all overlays: one may lie upon another, and their files are told apart by it."""
@@ -37,7 +38,12 @@ class OverlayFiles:
     _unmounted: set[str] = field(default_factory=set)
 
     def find(self, path: str) -> FileInfo | None:
-        return self._look(self._resolve(path))
+        try:
+            return self._look(self._resolve(path))
+        except HostError as error:
+            if error.code in NOTHING_THERE:
+                return None
+            raise
 
     def read(self, path: str) -> bytes:
         real = self._follow(path)
@@ -78,9 +84,9 @@ class OverlayFiles:
         return sorted(names)
 
     def mounts_below(self, path: str) -> Sequence[str]:
-        real = self._follow(path)
-        if self._look(real) is None:
+        if self.find(path) is None:
             return []
+        real = self._follow(path)
         return [mount for mount in self.below.mounts_below(real) if mount not in self._unmounted]
 
     def write(self, path: str, data: bytes, *, mode: int, uid: int = 0, gid: int = 0) -> None:
@@ -115,7 +121,7 @@ class OverlayFiles:
         self._put(real, Entry(info=changed, content=real if entry is None else entry.content))
 
     def make_directory(self, path: str, *, mode: int, uid: int = 0, gid: int = 0) -> None:
-        real = self._new(path, "make")
+        real = self._resolve(path)
         there = self._look(real)
         if there is not None and there.kind is not FileKind.DIRECTORY:
             raise failure(Code.EXISTS, f"cannot make the directory {path}: {there.kind} exists")
@@ -127,8 +133,10 @@ class OverlayFiles:
         self._put_file(path, "link", Entry(info=info))
 
     def rename(self, source: str, target: str) -> None:
-        old, new = self._resolve(source), self._new(target, "rename")
-        self._require(old, source, "rename")
+        old, new = self._resolve(source), self._resolve(target)
+        check_rename(old, new, self._see)
+        if old == new:
+            return
         there = self._look(new)
         if there is not None and there.kind is FileKind.DIRECTORY and self.list(new):
             raise failure(Code.NOT_EMPTY, f"cannot rename {source} to {target}: directory not empty")
@@ -139,21 +147,21 @@ class OverlayFiles:
             self._put(path, entry)
 
     def remove(self, path: str) -> None:
-        real = self._resolve(path)
-        info = self._look(real)
+        info = self.find(path)
         if info is None:
             return
-        if real in self.mounts_below(real):
+        real = self._resolve(path)
+        if info.kind is not FileKind.LINK and real in self.mounts_below(real):
             raise failure(Code.BUSY, f"cannot remove {path}: something is mounted there")
         if info.kind is FileKind.DIRECTORY and self.list(real):
             raise failure(Code.NOT_EMPTY, f"cannot remove {path}: directory not empty")
         self._drop(real)
 
     def remove_tree(self, path: str) -> Sequence[str]:
-        real = self._resolve(path)
-        info = self._look(real)
+        info = self.find(path)
         if info is None:
             return []
+        real = self._resolve(path)
         kept = self.mounts_below(real) if info.kind is FileKind.DIRECTORY else []
         for entry in reversed(self._walk(real)) if kept else (real,):
             if not any(is_below(entry, mount) or is_below(mount, entry) for mount in kept):
@@ -161,15 +169,15 @@ class OverlayFiles:
         return kept
 
     def unmount(self, path: str) -> None:
-        real = self._follow(path)
-        if real in self.mounts_below(real):
+        real = self._follow(path) if self.find(path) is not None else ""
+        if real and real in self.mounts_below(real):
             self._unmounted.add(real)
             # What lies beneath a mount point, nobody sees before it is unmounted.
             self._drop(real)
             self._put(real, Entry(info=FileInfo(kind=FileKind.DIRECTORY, mode=0o755, uid=0, gid=0)))
 
     def _put_file(self, path: str, verb: str, entry: Entry) -> None:
-        real = self._new(path, verb)
+        real = self._resolve(path)
         there = self._look(real)
         if there is not None and there.kind is FileKind.DIRECTORY:
             raise failure(Code.IS_DIRECTORY, f"cannot {verb} {path}: is a directory")
@@ -196,14 +204,14 @@ class OverlayFiles:
         return any(is_below(real, hidden) for hidden in self._hidden)
 
     def _resolve(self, path: str) -> str:
-        return resolve(path, self._find_target, follow=False)
+        return resolve(path, self._see, follow=False)
 
     def _follow(self, path: str) -> str:
-        return resolve(path, self._find_target, follow=True)
+        return resolve(path, self._see, follow=True)
 
-    def _find_target(self, real: str) -> str | None:
+    def _see(self, real: str) -> tuple[FileKind, str] | None:
         info = self._look(real)
-        return info.target if info is not None and info.kind is FileKind.LINK else None
+        return None if info is None else (info.kind, info.target)
 
     def _as_entry(self, real: str) -> Entry:
         return self._entries.get(real) or Entry(info=self._require(real, real, "move"), content=real)
@@ -221,11 +229,3 @@ class OverlayFiles:
         if info is None:
             raise failure(Code.MISSING, f"cannot {verb} {path}: no such file or directory")
         return info
-
-    def _new(self, path: str, verb: str) -> str:
-        """Where a new entry goes; its directory exists."""
-        real = self._resolve(path)
-        parent = self._require(posixpath.dirname(real), path, f"{verb} in the directory of")
-        if parent.kind is not FileKind.DIRECTORY:
-            raise failure(Code.NOT_DIRECTORY, f"cannot {verb} {path}: not a directory")
-        return real
