@@ -5,6 +5,7 @@ from __future__ import annotations
 from flexnode.flows.operate import prepare
 from flexnode.flows.workplace import Workplace
 from flexnode.generation.outcome import Outcome
+from flexnode.model.spec import NodeSpec
 
 
 def rollback(workplace: Workplace, *, seconds: float) -> Outcome:
@@ -13,9 +14,12 @@ def rollback(workplace: Workplace, *, seconds: float) -> Outcome:
     return crew.complete(crew.activation.rollback(seconds=seconds))
 
 
-def recover(workplace: Workplace) -> Outcome | None:
-    """End what was cut off, forward or back, by rule; None where nothing was."""
-    crew = prepare(workplace, "recover")
+def recover(workplace: Workplace, *, spec: NodeSpec | None = None) -> Outcome | None:
+    """End what was cut off, forward or back, by rule; None where nothing was.
+
+    `spec`: the configuration, where it can be read: a file with a secret in it cannot be written without.
+    """
+    crew = prepare(workplace, "recover", spec=spec)
     outcome = crew.activation.recover()
     return None if outcome is None else crew.complete(outcome)
 

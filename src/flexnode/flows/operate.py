@@ -12,7 +12,7 @@ from flexnode.flows.node_api import make_connect
 from flexnode.flows.readiness import Readiness
 from flexnode.flows.records import open_events
 from flexnode.flows.supply import make_fetch
-from flexnode.flows.target import Target
+from flexnode.flows.target import Target, list_secrets
 from flexnode.flows.watching import Watcher
 from flexnode.flows.workplace import Workplace
 from flexnode.generation.activate import Activation
@@ -21,6 +21,7 @@ from flexnode.generation.ledger import DiskLedger
 from flexnode.generation.outcome import Outcome
 from flexnode.generation.stage import Fetch, fetch_nothing
 from flexnode.host.facts import read_facts
+from flexnode.model.spec import NodeSpec
 from flexnode.resources.registry import make_handlers
 
 
@@ -38,15 +39,24 @@ class Crew:
 
 
 def prepare(
-    workplace: Workplace, operation: str, *, target: Target | None = None, force: bool = False
+    workplace: Workplace,
+    operation: str,
+    *,
+    target: Target | None = None,
+    spec: NodeSpec | None = None,
+    force: bool = False,
 ) -> Crew:
-    """`target`: None for leaving, going back and recovering, which must not depend on the configuration."""
+    """`target`: None for leaving, going back and recovering, which must not depend on the configuration.
+
+    They can do more with one, though: `spec` tells where secrets come from, and the way through a proxy.
+    """
     host, clock, directory = workplace.host, workplace.clock, workplace.directory
-    contents = StoredContents(directory, secrets=target.secrets if target else None)
+    spec = target.spec if target else spec
+    contents = StoredContents(directory, secrets=list_secrets(spec) if spec else None)
     fetch: Fetch = fetch_nothing
     if target is not None:
         fetch = make_fetch(target, contents.store, clock=clock, progress=workplace.progress)
-    connect = make_connect(clock, make_proxies(target.spec) if target else None)
+    connect = make_connect(clock, make_proxies(spec) if spec else None)
     system_uuid = read_facts(host).system_uuid
     leaving = Leaving(
         host=host,
