@@ -49,12 +49,13 @@ class Connection:
 
 
 def parse_server(text: str) -> str:
-    """The address of an API server, without a slash at its end."""
+    """The address of an API server, without a slash at its end. No message quotes a password in it."""
     try:
         parts = urlsplit(text.strip())
         _ = parts.port  # parsed only when asked for
-    except ValueError as error:
-        raise failure(Code.BAD_SERVER, f"{text!r} is not a URL: {error}") from error
+    except ValueError:
+        # Neither quoted nor chained: what cannot be taken apart may hold a password anywhere.
+        raise failure(Code.BAD_SERVER, "the API server's address is not a URL") from None
     if parts.scheme != "https" or not parts.hostname or parts.username is not None:
         raise failure(Code.BAD_SERVER, f"{parts.scheme}://{parts.hostname or ''} is not an API server's URL")
     if parts.query or parts.fragment:

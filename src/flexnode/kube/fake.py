@@ -20,6 +20,7 @@ import msgspec
 from flexnode.clock import Clock, FakeClock
 from flexnode.errors import KubeError
 from flexnode.kube.connection import Connection
+from flexnode.kube.discovery import SELF_REVIEWS
 from flexnode.kube.request import Content, Request
 from flexnode.kube.translate import Asked, translate_status
 
@@ -55,6 +56,9 @@ class FakeCluster:
     before: Callable[[Request], None] = lambda _request: None
     budgets: dict[str, str] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
+    user: Object = field(default_factory=lambda: {"username": "fake", "groups": ["system:authenticated"]})
+    """As whom it knows whoever asks."""
+
     watched: list[Object] = field(default_factory=list)
     """What the next watch tells: `{"type": "ADDED", "object": …}`."""
 
@@ -89,6 +93,8 @@ class FakeCluster:
             return msgspec.json.encode({"gitVersion": self.version})
         if request.path in ("/readyz", "/livez", "/healthz"):
             return b"ok"
+        if request.path == SELF_REVIEWS:
+            return msgspec.json.encode({"status": {"userInfo": self.user}})
         return msgspec.json.encode(self._answer(request, _parse_path(request.path)))
 
     @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -171,15 +170,11 @@ class TestServer:
         with pytest.raises(KubeError):
             is_ready(cluster)
 
-    def test_we_learn_as_whom_we_are_known(self) -> None:
-        class Server(FakeCluster):
-            def send(self, request: Request) -> bytes:
-                assert (request.method, request.path) == ("POST", SELF_REVIEWS)
-                user: dict[str, Any] = {"username": "system:bootstrap:abcdef", "groups": ["a"]}
-                return json.dumps({"status": {"userInfo": user}}).encode()
-
-        found = identify(Server())
+    def test_we_learn_as_whom_we_are_known(self, cluster: FakeCluster) -> None:
+        cluster.user = {"username": "system:bootstrap:abcdef", "groups": ["a"]}
+        found = identify(cluster)
         assert (found.username, found.groups) == ("system:bootstrap:abcdef", ("a",))
+        assert (cluster.requests[0].method, cluster.requests[0].path) == ("POST", SELF_REVIEWS)
 
     @pytest.mark.parametrize("code", [401, 403])
     def test_a_stranger_is_told_so(self, cluster: FakeCluster, code: int) -> None:

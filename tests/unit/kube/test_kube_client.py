@@ -300,6 +300,14 @@ class TestNetwork:
             KubeClient(Connection(server=server), SystemClock())
         assert (caught.value.code, caught.value.transient) == ("kube/bad-server", False)
 
+    @pytest.mark.parametrize(
+        "server", ["https://u:hunter2@h", "https://u:hunter2@h:port", "https://u:hunter2/@h"]
+    )
+    def test_a_password_in_an_address_is_not_quoted(self, server: str) -> None:
+        with pytest.raises(KubeError) as caught:
+            KubeClient(Connection(server=server), SystemClock())
+        assert "hunter2" not in f"{caught.value.record()} {caught.value.__cause__}"
+
 
 class TestClock:
     def test_the_distance_to_the_server_s_clock_is_known_after_any_answer(self) -> None:
