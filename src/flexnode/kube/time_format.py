@@ -8,8 +8,3 @@ from datetime import UTC, datetime
 def render_time(moment: datetime) -> str:
     """To the second, in UTC: metav1.Time takes nothing finer."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def render_micro_time(moment: datetime) -> str:
-    """To the microsecond, in UTC: what metav1.MicroTime wants."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
