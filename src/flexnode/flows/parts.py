@@ -28,11 +28,14 @@ def choose_parts(catalog: Catalog, spec: NodeSpec, facts: Facts, *, optional: bo
     versions = spec.machine.versions
     chosen = catalog.release_set(versions.kubernetes)
     chosen = replace(chosen, components={**chosen.components, **_overrides(versions)})
+    needed = {artifact.sha256 for artifact in catalog.artifacts(chosen, facts.arch)}
     return Parts(
         kubernetes=chosen.kubernetes,
         artifacts={
             artifact.component: artifact
-            for artifact in catalog.artifacts(chosen, facts.arch, optional=optional)
+            for artifact in catalog.artifacts(chosen, facts.arch, optional=True)
+            # Without a file of the sandbox image a registry has it; with one, no registry is needed.
+            if optional or artifact.sha256 in needed or artifact.component == PAUSE
         },
         packages=catalog.packages(facts.codename),
         pause_image=catalog.image(PAUSE, chosen.components[PAUSE]),

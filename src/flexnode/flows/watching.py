@@ -23,6 +23,10 @@ _MANY = frozenset({Name.APPLY, Name.RESTART})
 """Steps that come one for each resource: people see them as one, with the key as its note."""
 
 
+class _Failed(Exception):
+    """Tells progress that a step failed; what happened is told by whoever catches the real failure."""
+
+
 @dataclass(kw_only=True, slots=True)
 class Watcher:
     """An `Observer`."""
@@ -38,7 +42,7 @@ class Watcher:
         if moment is Moment.BEGIN:
             self._begin(name, key)
         elif name not in _MANY or moment is Moment.FAILED:
-            self._end(name)
+            self._end(name, failed=moment is Moment.FAILED)
 
     def _begin(self, name: Name, key: str) -> None:
         if not (self._open and self._open[-1][0] is name):
@@ -50,12 +54,13 @@ class Watcher:
         if name in _MANY:
             self.progress.note(key)
 
-    def _end(self, name: Name) -> None:
+    def _end(self, name: Name, *, failed: bool = False) -> None:
         """End that step and those inside of it, which nothing else ended."""
         if all(each is not name for each, _ in self._open):
             return
         while self._open:
             ended, stack = self._open.pop()
-            stack.close()
+            why = _Failed() if failed else None
+            stack.__exit__(type(why) if why else None, why, None)
             if ended is name:
                 return
