@@ -45,7 +45,7 @@ class Activation:
     def plan(self, target: Generation) -> Plan:
         """What `activate` would change. Reads only, and takes no lock."""
         history = History.load(self.directory, self.ledger)
-        return make_plan(target, history.past(target), self._machine, done=history.journal.done())
+        return make_plan(target, history.past(target), self._machine, history.journal)
 
     def stage(self, target: Generation) -> None:
         """Fetch, verify and unpack all that `target` needs, ahead of time and beside whatever runs."""

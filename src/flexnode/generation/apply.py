@@ -129,7 +129,7 @@ class Applier:
     def _bring(self, step: Step) -> None:
         if step.returning and step.key in self.records.journal.done():
             return
-        move = self.machine.judge(step)
+        move = self.machine.judge(step, self.records.journal.begun())
         if move.kept:
             self.applied.kept[move.kept] = None
         if move.change is None:

@@ -165,6 +165,11 @@ class Journal:
         changes = (each.change for each in self.records if isinstance(each, Changing))
         return next((change.before for change in changes if change.key == key), None)
 
+    def begun(self) -> dict[str, State]:
+        """What this operation was last about to bring each key to. An attempt may have died in the middle."""
+        changes = (each.change for each in self.records if isinstance(each, Changing))
+        return {change.key: change.after for change in changes}
+
     def done(self) -> frozenset[str]:
         """What has been done for the present target, however many attempts ago."""
         done: set[str] = set()

@@ -45,15 +45,19 @@ class Machine:
     def exists(self, path: str) -> bool:
         return self.host.files.find(path) is not None
 
-    def judge(self, step: Step) -> Move:
-        """Look at the resource and say what has to be done. Changes nothing."""
+    def judge(self, step: Step, begun: Mapping[str, State]) -> Move:
+        """Look at the resource and say what has to be done. Changes nothing.
+
+        `begun` are the goals of changes that an earlier attempt announced: what it left half done is no edit.
+        """
         resource = step.resource
         handler = self.handler(resource.kind)
         found = handler.observe(self.host, resource.name, step.goal, self.contents)
         if handler.matches(step.goal, found, self.contents):
             return Move()
-        if step.returning and self._is_edited(step, handler, found):
-            return Move(change=self._beside(step, handler), kept=resource.name)
+        interrupted = begun.get(resource.key) == step.goal
+        if step.returning and not interrupted and self._is_edited(step, handler, found):
+            return Move(change=self._beside(step, handler, begun), kept=resource.name)
         change = Change(
             key=resource.key,
             before=found,
@@ -88,7 +92,7 @@ class Machine:
             isinstance(content, Member) and not self.contents.digest(content)
         )
 
-    def _beside(self, step: Step, handler: Handler) -> Change | None:
+    def _beside(self, step: Step, handler: Handler, begun: Mapping[str, State]) -> Change | None:
         """Lay the original under the first free name; None if there was none, or it lies there already."""
         if isinstance(step.goal, Absent | Directory):
             return None
@@ -97,6 +101,7 @@ class Machine:
             found = handler.observe(self.host, name, step.goal, self.contents)
             if handler.matches(step.goal, found, self.contents):
                 return None
-            if isinstance(found, Absent):
-                return Change(key=f"{step.resource.kind}:{name}", before=found, after=step.goal)
+            key = f"{step.resource.kind}:{name}"
+            if isinstance(found, Absent) or begun.get(key) == step.goal:
+                return Change(key=key, before=found, after=step.goal)
         raise AssertionError("unreachable")

@@ -230,7 +230,7 @@ class Operation:
         ):
             return False
         with self.steps.step(Name.PLAN, identity):
-            plan = make_plan(target, history.past(target), self.tools.machine)
+            plan = make_plan(target, history.past(target), self.tools.machine, history.journal)
         return (
             not plan.changes and not self.tools.ledger.touched() if identity == EMPTY_ID else not plan.changes
         )

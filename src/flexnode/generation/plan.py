@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from flexnode.generation.generation import Generation
+from flexnode.generation.journal import Journal
 from flexnode.generation.judge import Machine
 from flexnode.generation.owed import starts_unit, stops_unit
 from flexnode.generation.sequence import Past, Step, find_turns, order_steps
@@ -25,10 +26,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     disruption: Disruption = Disruption.NONE
 
 
-def make_plan(
-    target: Generation, past: Past, machine: Machine, *, done: frozenset[str] = frozenset()
-) -> Plan:
-    """Observe and compare, no more. `done` are the keys of what has left already, and cannot be looked at.
+def make_plan(target: Generation, past: Past, machine: Machine, journal: Journal) -> Plan:
+    """Observe and compare, no more. The journal tells what an operation that has not ended did already.
 
     What only an earlier change makes visible (an image, before its runtime runs) counts as missing: at
     application each resource is looked at again.
@@ -36,10 +35,11 @@ def make_plan(
     steps = order_steps(target, past, expired=machine.exists)
     changes: list[Change] = []
     kept: list[str] = []
+    done, begun = journal.done(), journal.begun()
     for step in steps:
         if step.returning and step.key in done:
             continue
-        move = machine.judge(step)
+        move = machine.judge(step, begun)
         if move.change is not None:
             changes.append(move.change)
         if move.kept:

@@ -1,0 +1,185 @@
+"""The fault matrix, rows 1, 3, 20 to 22: the process dies at every single moment, and another one goes on.
+
+A moment is before or after every change of the machine, and the begin or end of every step: each write of
+journal, ledger and state, each restart, verification, confirmation. However it went on, the machine and what
+is kept about it have to end up just as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flexnode.errors import GenerationError
+from flexnode.generation import Generation, Moment, Name, Outcome
+from unit.generation.samples import Crash, Lab, make_node
+
+FIRST = make_node()
+CHANGED = make_node(containerd_config="version = 3\nchanged = true\n")
+NEXT = make_node(kubelet="1.35.0", containerd_config="version = 3\nnext = true\n")
+
+
+@dataclass
+class Plug:
+    """Counts the moments, and pulls the plug at one of them."""
+
+    fatal: int = -1
+    seen: list[str] = field(default_factory=list)
+
+    def into(self, lab: Lab) -> Plug:
+        lab.host.hook = self.tick
+        lab.observer = self.watch
+        return self
+
+    def watch(self, moment: Moment, name: Name, key: str) -> None:
+        self.tick(f"{moment} {name} {key}")
+
+    def tick(self, moment: str) -> None:
+        self.seen.append(moment)
+        if len(self.seen) - 1 == self.fatal:
+            raise Crash(moment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """What a user or the agent asks for, again and again until it is so."""
+
+    name: str
+    ask: Callable[[Lab], Outcome | None]
+    prepare: Callable[[Lab], object] = lambda lab: None
+
+
+def bootstrap(lab: Lab) -> Outcome:
+    return lab.activation.activate(FIRST, operation="bootstrap", inputs="first")
+
+
+def change(lab: Lab) -> Outcome:
+    return lab.activation.activate(CHANGED, operation="bootstrap", inputs="changed")
+
+
+def upgrade(lab: Lab) -> Outcome | None:
+    state = lab.directory.load_state().value
+    if state is not None and NEXT.id in state.rejected:
+        with pytest.raises(GenerationError, match="was rejected"):
+            lab.activation.activate(NEXT, operation="upgrade", inputs="next")
+        return None
+    return lab.activation.activate(NEXT, operation="upgrade", inputs="next")
+
+
+def go_back(lab: Lab) -> Outcome | None:
+    state = lab.directory.load_state().value
+    assert state is not None
+    return lab.activation.rollback() if state.current == NEXT.id else None
+
+
+def unbootstrap(lab: Lab) -> Outcome:
+    return lab.activation.activate(Generation(), operation="unbootstrap")
+
+
+def joined(lab: Lab) -> None:
+    bootstrap(lab)
+
+
+def upgraded(lab: Lab) -> None:
+    bootstrap(lab)
+    upgrade(lab)
+
+
+def with_broken_next(lab: Lab) -> None:
+    bootstrap(lab)
+    lab.verify.failing.add(NEXT.kubernetes)
+
+
+def drifted(lab: Lab) -> None:
+    bootstrap(lab)
+    lab.host.files.place("/etc/containerd/config.toml", "edited\n")
+    lab.host.units.stop("kubelet.service")
+
+
+def edited(lab: Lab) -> None:
+    """Files of the product that their user changed, one in place of an own one, one without."""
+    bootstrap(lab)
+    lab.host.files.place("/etc/crictl.yaml", "debug: false\n")
+    lab.host.files.place("/etc/containerd/config.toml", "version = 3\nmine = true\n")
+
+
+FLOWS = [
+    Flow(name="bootstrap", ask=bootstrap),
+    Flow(name="change", prepare=joined, ask=change),
+    Flow(name="upgrade", prepare=joined, ask=upgrade),
+    Flow(name="upgrade-that-fails", prepare=with_broken_next, ask=upgrade),
+    Flow(name="rollback", prepare=upgraded, ask=go_back),
+    Flow(name="repair", prepare=drifted, ask=bootstrap),
+    Flow(name="unbootstrap", prepare=joined, ask=unbootstrap),
+    Flow(name="unbootstrap-of-an-upgraded-node", prepare=upgraded, ask=unbootstrap),
+    Flow(name="unbootstrap-with-edited-files", prepare=edited, ask=unbootstrap),
+]
+every_flow = pytest.mark.parametrize("flow", FLOWS, ids=[flow.name for flow in FLOWS])
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """In memory where there is such a thing: a walk writes durably some ten thousand times."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+        yield Path(name)
+
+
+def make_lab(folder: Path, flow: Flow) -> Lab:
+    folder.mkdir(parents=True)
+    lab = Lab(folder / "state")
+    flow.prepare(lab)
+    return lab
+
+
+def ending(lab: Lab) -> dict[str, Any]:
+    return {"host": lab.host.snapshot(), "memory": lab.memory()}
+
+
+def differences(found: Any, wanted: Any, where: str = "") -> list[str]:
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        keys = sorted(found.keys() | wanted.keys())
+        return [
+            each for key in keys for each in differences(found.get(key), wanted.get(key), f"{where}/{key}")
+        ]
+    return [] if found == wanted else [f"{where}: {found!r} instead of {wanted!r}"]
+
+
+def run_and_die(lab: Lab, flow: Flow, moment: int, *, act: Callable[[Lab], object] | None = None) -> str:
+    """Run until the moment comes; the name of the moment, or nothing if it never came."""
+    plug = Plug(fatal=moment).into(lab)
+    try:
+        (act or flow.ask)(lab)
+    except Crash as crash:
+        return str(crash)
+    finally:
+        Plug().into(lab)
+    assert len(plug.seen) <= moment
+    return ""
+
+
+def go_on(lab: Lab, flow: Flow) -> None:
+    """The next process finishes what it finds; then what was asked for is asked again."""
+    lab.activation.recover()
+    flow.ask(lab)
+
+
+@every_flow
+def test_dying_at_any_moment_changes_nothing_about_the_end(flow: Flow, folder: Path) -> None:
+    undisturbed = make_lab(folder / "undisturbed", flow)
+    plug = Plug().into(undisturbed)
+    flow.ask(undisturbed)
+    wanted = ending(undisturbed)
+    complaints = []
+    for moment, name in enumerate(plug.seen):
+        lab = make_lab(folder / str(moment), flow)
+        assert run_and_die(lab, flow, moment) == name
+        go_on(lab, flow)
+        complaints += [f"died at {moment}, {name}: {each}" for each in differences(ending(lab), wanted)]
+    assert len(plug.seen) > 30
+    assert not complaints, "\n".join(complaints[:40])
