@@ -57,7 +57,8 @@ def config_options(command: F) -> F:
         "--config",
         metavar="FILE",
         type=click.Path(path_type=Path),
-        help=f"The configuration; drop-ins lie in config.d/ beside it.  [default: {DEFAULT}, or config.yaml]",
+        # The path comes first: further on, its hyphens would be broken over two lines.
+        help=f"{DEFAULT} (or .yaml) if none is named; drop-ins lie in config.d/ beside it.",
     )(wrapped)
     found: F = wrapped
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from flexnode.config.layers import Provenance
+from flexnode.config.layers import DEFAULT, Provenance
 from flexnode.config.names import parse_duration, split_taint
 from flexnode.config.problems import Path, Problem, show_value
 
@@ -16,11 +16,11 @@ _REGION, _ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 
 def find_contradictions(data: Mapping[str, Any], origins: Mapping[Path, Provenance]) -> list[Problem]:
     """Settings that cannot hold at the same time, whatever the data is used for."""
-    checks = (_check_kubelet, _check_networks, _check_topology, _check_azure, _check_taints)
+    checks = (_check_networks, _check_topology, _check_azure, _check_taints, _check_pulls)
+    found = [each for check in checks for each in check(data)]
     return [
         Problem(path=path, what=what, origin=_origin(origins, path), value=value, hint=hint)
-        for check in checks
-        for path, what, value, hint in check(data)
+        for path, what, value, hint in [*_check_bounds(data, origins), *found]
     ]
 
 
@@ -33,16 +33,28 @@ def find_missing(data: Mapping[str, Any], *, complete: bool) -> list[Problem]:
 Found = tuple[Path, str, str, str]
 
 
-def _check_kubelet(data: Mapping[str, Any]) -> Iterator[Found]:
+def _check_bounds(data: Mapping[str, Any], origins: Mapping[Path, Provenance]) -> Iterator[Found]:
+    """Pairs of which one bounds the other. The user's own value is at fault, not the default beside it."""
     kubelet = data["kubelet"]
-    low, high = kubelet["imageGCLowThresholdPercent"], kubelet["imageGCHighThresholdPercent"]
-    if low >= high:
-        path = ("kubelet", "imageGCLowThresholdPercent")
-        yield path, f"is not below imageGCHighThresholdPercent, which is {high}", str(low), ""
-    whole, critical = kubelet["shutdownGracePeriod"], kubelet["shutdownGracePeriodCriticalPods"]
-    if parse_duration(critical) > parse_duration(whole):
-        path = ("kubelet", "shutdownGracePeriodCriticalPods")
-        yield path, f"is longer than shutdownGracePeriod, which is {whole}", show_value(critical), ""
+    low, high = "imageGCLowThresholdPercent", "imageGCHighThresholdPercent"
+    if kubelet[low] >= kubelet[high]:
+        if _is_default(origins, ("kubelet", low)):
+            what = f"is not above {low}, which is {kubelet[low]}"
+            yield ("kubelet", high), what, str(kubelet[high]), f"set {low}, too"
+        else:
+            yield ("kubelet", low), f"is not below {high}, which is {kubelet[high]}", str(kubelet[low]), ""
+    part, whole = "shutdownGracePeriodCriticalPods", "shutdownGracePeriod"
+    if parse_duration(kubelet[part]) > parse_duration(kubelet[whole]):
+        if _is_default(origins, ("kubelet", part)):
+            what = f"is shorter than {part}, which is {kubelet[part]}"
+            yield ("kubelet", whole), what, show_value(kubelet[whole]), f"set {part}, too"
+        else:
+            what = f"is longer than {whole}, which is {kubelet[whole]}"
+            yield ("kubelet", part), what, show_value(kubelet[part]), ""
+
+
+def _check_pulls(data: Mapping[str, Any]) -> Iterator[Found]:
+    kubelet = data["kubelet"]
     parallel = kubelet.get("maxParallelImagePulls", 1)
     if kubelet["serializeImagePulls"] and parallel > 1:
         path = ("kubelet", "maxParallelImagePulls")
@@ -140,6 +152,10 @@ def _networks(text: str | None) -> list[Any]:
     from ipaddress import ip_network
 
     return [ip_network(part) for part in text.split(",")] if text else []
+
+
+def _is_default(origins: Mapping[Path, Provenance], path: Path) -> bool:
+    return origins[path].winner.origin == DEFAULT
 
 
 def _origin(origins: Mapping[Path, Provenance], path: Path) -> str:

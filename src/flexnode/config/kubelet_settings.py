@@ -65,6 +65,7 @@ _PROVIDER = Section(
             type=MapOf(key=texts.VARIABLE, value=texts.LINE, words="a map from variable to text"),
             about="Its environment, besides kubelet's. Not a place for secrets.",
             effect=Effect.KUBELET,
+            unset="kubelet's environment",
         ),
     },
 )
@@ -76,7 +77,7 @@ KUBELET = Section(
             type=Whole(least=1, most=1024),
             about="How many pods the node takes.",
             effect=Effect.KUBELET,
-            unset="computed from the size of the node's pod range, at most 110",
+            unset="110, or less where the cluster's pod network is smaller",
         ),
         "verbosity": Setting(
             type=Whole(least=0, most=10),
@@ -110,10 +111,9 @@ KUBELET = Section(
         ),
         "evictionHard": Setting(
             type=_SIGNALS,
-            about="Thresholds below which kubelet evicts pods. Setting any of them replaces all of the "
-            "product's.",
+            about="Thresholds below which kubelet evicts pods; each replaces kubelet's own for its signal.",
             effect=Effect.KUBELET,
-            unset="the product's own thresholds for memory, disks and process ids",
+            unset="kubelet's own thresholds",
         ),
         "podPidsLimit": Setting(
             type=Whole(least=1, most=4194304, besides=(-1,)),

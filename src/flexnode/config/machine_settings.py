@@ -76,7 +76,7 @@ RUNTIME = Section(
         "preloadImages": Setting(
             type=ListOf(item=texts.IMAGE),
             about="Images that shall be on the machine before the first pod.",
-            effect=Effect.NOTHING,
+            effect=Effect.CONTAINERD,
             unset="only the sandbox image is",
         ),
         "cni": Setting(
@@ -95,7 +95,7 @@ HOST = Section(
         "manageSwap": Setting(
             type=Flag(),
             about="Whether swap is switched off and kept off.",
-            effect=Effect.NOTHING,
+            effect=Effect.KUBELET,
             default=True,
         ),
         "manageTime": Setting(
@@ -161,19 +161,19 @@ PROXY = Section(
         "http": Setting(
             type=texts.PROXY_URL,
             about="The proxy for http:// URLs. A user and password in it make it a secret.",
-            effect=Effect.CONTAINERD,
+            effect=Effect.SERVICES,
             unset="direct connections",
         ),
         "https": Setting(
             type=texts.PROXY_URL,
             about="The proxy for https:// URLs. A user and password in it make it a secret.",
-            effect=Effect.CONTAINERD,
+            effect=Effect.SERVICES,
             unset="direct connections",
         ),
         "noProxy": Setting(
             type=ListOf(item=texts.NO_PROXY),
             about="What is reached directly: hosts, domains, addresses, networks.",
-            effect=Effect.CONTAINERD,
+            effect=Effect.SERVICES,
             unset="the machine itself",
         ),
     },

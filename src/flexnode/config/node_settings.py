@@ -12,7 +12,7 @@ CLUSTER = Section(
         "server": Setting(
             type=texts.HTTPS_SERVER,
             about="The API server: https://HOST[:PORT].",
-            effect=Effect.KUBELET,
+            effect=Effect.JOIN,
             unset="asked of Azure, where azure.cluster.resourceId names an AKS cluster",
             detected=True,
         ),
@@ -87,7 +87,7 @@ NODE = Section(
         "taints": Setting(
             type=ListOf(item=texts.TAINT),
             about="Taints that the Node registers with, as kubectl writes them: KEY[=VALUE]:EFFECT.",
-            effect=Effect.JOIN,
+            effect=Effect.REGISTRATION,
             unset="none",
         ),
         "ip": Setting(
@@ -99,7 +99,7 @@ NODE = Section(
         "providerID": Setting(
             type=texts.PROVIDER_ID,
             about="What cloud controllers and autoscalers know the machine by: SCHEME://ID.",
-            effect=Effect.JOIN,
+            effect=Effect.REGISTRATION,
             unset="none",
         ),
         "region": Setting(

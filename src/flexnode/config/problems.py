@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -82,6 +81,8 @@ class InvalidConfig(ConfigError):
 
 def render_path(path: Path) -> str:
     """A place in a document: `node.labels["example.com/a"]`, `artifacts.sources[0]`."""
+    import json
+
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -95,6 +96,8 @@ def render_path(path: Path) -> str:
 
 def show_value(value: object) -> str:
     """A value as an error may quote it: short, on one line, without what looks like a credential."""
+    import json
+
     if isinstance(value, dict):
         return "{…}" if value else "{}"
     if isinstance(value, list):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from flexnode.config import v1
 from flexnode.config.environment import variable_name
 from flexnode.config.problems import Path
-from flexnode.config.tree import UNSET, Section, Setting, settings
+from flexnode.config.tree import UNSET, Section, Setting, entries
 from flexnode.config.types import SecretText
 
 _OPENING = f"""\
@@ -74,8 +74,21 @@ def render_reference() -> str:
     for name, child in v1.NODE_CONFIG.fields.items():
         parts.append(f"\n### {name}\n\n{child.about}\n")
         if isinstance(child, Section):
-            parts += [_render_setting(path, setting) for path, setting in settings(child, (name,))]
+            parts += _render_section(child, (name,))
     return "".join(parts)
+
+
+def _render_section(section: Section, at: Path) -> Iterator[str]:
+    for name, child in section.fields.items():
+        place = (*at, name)
+        if isinstance(child, Section):
+            yield f"\n#### `{_render_place(place)}`\n\n{child.about}\n"
+            yield from _render_section(child, place)
+            continue
+        yield _render_setting(place, child)
+        if (inner := entries(child)) is not None:
+            mark, entry = inner
+            yield from _render_section(entry, (*place, mark))
 
 
 def _render_setting(path: Path, setting: Setting) -> str:

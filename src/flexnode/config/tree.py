@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from flexnode.config.problems import Path, Report, find_similar, render_path, show_value
-from flexnode.config.types import WRONG, MapOf, ValueType
+from flexnode.config.types import WRONG, ListOf, MapOf, ValueType
 
 UNSET: Final = object()
 """The default of a setting that has none."""
@@ -17,11 +17,13 @@ UNSET: Final = object()
 class Effect(StrEnum):
     """What a change of a setting does to a node that has joined."""
 
-    NOTHING = "changes nothing that runs"
+    NOTHING = "leaves kubelet, containerd and pods alone"
     KUBELET = "restarts kubelet; pods keep running"
     CONTAINERD = "restarts containerd; pods keep running"
+    SERVICES = "restarts containerd and kubelet; pods keep running"
     JOIN = "matters when the node joins; a joined node keeps what it joined with"
-    AGENT = "read by the agent when it starts"
+    REGISTRATION = "restarts kubelet, and matters when the node joins; a joined Node keeps what it has"
+    AGENT = "is read by the agent when it starts"
     UPGRADE = "upgrades the node, which drains it first"
     NEXT_FETCH = "matters at the next download"
 
@@ -111,11 +113,18 @@ def settings(section: Section, at: Path = ()) -> Iterator[tuple[Path, Setting]]:
             yield from settings(child, place)
             continue
         yield place, child
-        inner: Any = child.type
-        mark = "*" if isinstance(inner, MapOf) else "[]"
-        inner = inner.value if isinstance(inner, MapOf) else getattr(inner, "item", None)
-        if isinstance(inner, Section):
-            yield from settings(inner, (*place, mark))
+        if (inner := entries(child)) is not None:
+            mark, entry = inner
+            yield from settings(entry, (*place, mark))
+
+
+def entries(setting: Setting) -> tuple[str, Section] | None:
+    """The fields of a setting's entries, where its value is a map or a list of maps with fixed keys."""
+    if isinstance(setting.type, MapOf) and isinstance(setting.type.value, Section):
+        return "*", setting.type.value
+    if isinstance(setting.type, ListOf) and isinstance(setting.type.item, Section):
+        return "[]", setting.type.item
+    return None
 
 
 def find_field(section: Section, path: Path) -> Setting | Section | None:

@@ -217,7 +217,7 @@ class ListOf:
 
     @property
     def words(self) -> str:
-        return f"a list of {self.item.words}"
+        return f"a list, each {self.item.words}"
 
     def decode(self, value: object, at: Path, report: Report) -> Any:
         if not isinstance(value, list):

@@ -26,6 +26,18 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str, str, str]] = [
         "",
     ),
     (
+        {"kubelet": {"imageGCHighThresholdPercent": 70}},
+        "kubelet.imageGCHighThresholdPercent",
+        "is not above imageGCLowThresholdPercent, which is 80",
+        "set imageGCLowThresholdPercent, too",
+    ),
+    (
+        {"kubelet": {"shutdownGracePeriod": "5s"}},
+        "kubelet.shutdownGracePeriod",
+        "is shorter than shutdownGracePeriodCriticalPods, which is 10s",
+        "set shutdownGracePeriodCriticalPods, too",
+    ),
+    (
         {"kubelet": {"serializeImagePulls": True, "maxParallelImagePulls": 2}},
         "kubelet.maxParallelImagePulls",
         "contradicts serializeImagePulls",
