@@ -50,7 +50,7 @@ def load_config(
     main = find_config(path, directory)
     files: list[Path] = []
     layers: list[DecodedLayer] = []
-    if image.exists():
+    if _exists(image):
         layers.append(load_image_layer(image))
         files.append(image)
     layers += [decode_layer(layer) for layer in metadata]
@@ -79,11 +79,11 @@ def load_config(
 def find_config(path: Path | None = None, directory: Path = DIRECTORY) -> Path | None:
     """The configuration file: the one that was named, which must exist, or the usual one if there is one."""
     if path is not None:
-        if not path.exists():
+        if not _exists(path):
             raise _not_found(f"{path} does not exist")
         directory = path.parent
     usual = [directory / f"config{suffix}" for suffix in SUFFIXES]
-    present = [file for file in usual if file.exists()]
+    present = [file for file in usual if _exists(file)]
     if len(present) > 1 and (path is None or path in present):
         raise ConfigError(
             f"there are both {present[0]} and {present[1].name}: nobody can tell which one is meant",
@@ -100,11 +100,7 @@ def find_drop_ins(folder: Path) -> tuple[list[Path], list[Problem]]:
     except FileNotFoundError:
         return [], []
     except OSError as error:
-        raise ConfigError(
-            f"{folder} cannot be read: {error.strerror or error}",
-            code="config/unreadable",
-            hint="run this as root",
-        ) from error
+        raise _unreadable(folder, error) from error
     visible = [entry for entry in entries if not entry.name.startswith(".")]
     ignored = [
         Problem(path=(), what="is ignored", origin=str(entry), hint="drop-ins end in .json or .yaml")
@@ -201,6 +197,20 @@ def _with(layer: DecodedLayer, *, problems: Sequence[Problem]) -> DecodedLayer:
         keys=layer.keys,
         problems=(*layer.problems, *problems),
         warnings=layer.warnings,
+    )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # the directory is root's alone, so nobody else can even ask
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> ConfigError:
+    hint = "run this as root" if isinstance(error, PermissionError) else "name another file with --config"
+    return ConfigError(
+        f"{path} cannot be read: {error.strerror or error}", code="config/unreadable", hint=hint
     )
 
 

@@ -32,14 +32,14 @@ class Problem:
 
     def __str__(self) -> str:
         where = f"{self.origin}: " if self.origin else ""
-        place = render_path(self.path)
+        place = mask(render_path(self.path))
         shown = f"{place} = {self.value}" if place and self.value else place or self.value
         hint = f"; {self.hint}" if self.hint else ""
         return f"{where}{shown}{' ' if shown else ''}{self.what}{hint}"
 
     def record(self) -> dict[str, str]:
         return {
-            "path": render_path(self.path),
+            "path": mask(render_path(self.path)),
             "problem": self.what,
             "origin": self.origin,
             "value": self.value,
@@ -90,7 +90,7 @@ def render_path(path: Path) -> str:
         elif _PLAIN_KEY.fullmatch(step):
             text += f".{step}" if text else step
         else:
-            text += f"[{json.dumps(step, ensure_ascii=False)}]"
+            text += f"[{json.dumps(_printable(step), ensure_ascii=False)}]"
     return text
 
 
@@ -106,7 +106,7 @@ def show_value(value: object) -> str:
         first, newline, _ = value.partition("\n")
         text = mask(first)
         text = text[:_SHOWN] + ("…" if newline or len(text) > _SHOWN else "")
-        return json.dumps(text, ensure_ascii=False)
+        return json.dumps(_printable(text), ensure_ascii=False)
     if isinstance(value, int) and abs(value) >= 10**_SHOWN:
         return "a huge number"
     if value is None or isinstance(value, bool | int | float):
@@ -130,6 +130,11 @@ def find_similar(word: str, known: Iterable[str]) -> str | None:
 
     close = get_close_matches(folded, [_fold(candidate) for candidate in known], n=1, cutoff=0.65)
     return next((candidate for candidate in known if close and _fold(candidate) == close[0]), None)
+
+
+def _printable(text: str) -> str:
+    """`text` as UTF-8 can hold it: JSON and the environment can bring halves of characters."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _fold(word: str) -> str:

@@ -50,7 +50,12 @@ NO_PROXY = Text(
     rules=(addresses.check_no_proxy,),
     examples=("10.0.0.0/8", ".example.com", "registry.local:5000"),
 )
-CERTIFICATES = Text(words="certificates in PEM", pattern=LINES, rules=(certificates.check_certificates,))
+CERTIFICATES = Text(
+    words="certificates in PEM",
+    pattern=LINES,
+    rules=(certificates.check_certificates,),
+    most=1 << 19,  # a bundle of all authorities that a distribution trusts has about half of that
+)
 CA_HASH = Text(
     words="the hash of a CA's public key",
     pattern=r"sha256:[0-9a-f]{64}",
@@ -92,7 +97,13 @@ ANNOTATIONS = MapOf(
         hint="the name has at most 63 letters, digits, - _ . and begins and ends with a letter or digit",
         examples=("example.com/contact",),
     ),
-    value=Text(words="text", pattern=LINES, examples=("ops@example.com",), blank=True),
+    value=Text(
+        words="text",
+        pattern=LINES,
+        examples=("ops@example.com",),
+        blank=True,
+        most=1 << 18,  # what Kubernetes takes of all of them together
+    ),
     words="a map from key to text",
 )
 TAINT = Text(

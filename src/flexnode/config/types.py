@@ -48,7 +48,7 @@ class ValueType(Protocol):
 class Text:
     """Text that matches a pattern as a whole and breaks no rule.
 
-    `login`: a URL in it may hold a password. `blank`: it may be empty.
+    `login`: a URL in it may hold a password. `blank`: it may be empty. `most`: how long it may be.
     """
 
     words: str = "text"
@@ -58,6 +58,7 @@ class Text:
     examples: tuple[str, ...] = ()
     login: bool = False
     blank: bool = False
+    most: int = 2048
 
     def decode(self, value: object, at: Path, report: Report) -> Any:
         if not isinstance(value, str):
@@ -78,6 +79,8 @@ class Text:
             return Wrong("is empty", hint="leave the key out to leave it unset")
         if REDACTED in value:
             return Wrong("was redacted when it was shown", hint="put the real value back")
+        if len(value) > self.most:
+            return Wrong(f"is longer than {self.most} characters")
         if _SURROGATE.search(value):
             return Wrong("holds half of a character", hint="check its \\u escapes")
         if not re.fullmatch(self.pattern, value):
@@ -87,6 +90,7 @@ class Text:
     def schema(self) -> dict[str, Any]:
         optional = "?" if self.blank else ""
         said: dict[str, Any] = {"type": "string", "pattern": f"^(?:{self.pattern}){optional}$"}
+        said["maxLength"] = self.most
         if not self.blank:
             said["minLength"] = 1
         return {**said, "examples": list(self.examples)} if self.examples else said

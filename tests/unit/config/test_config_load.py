@@ -128,6 +128,19 @@ def test_a_configuration_that_does_not_exist_is_said_so(tmp_path: Path) -> None:
     assert load(tmp_path, complete=False).spec.kubelet.verbosity == 2
 
 
+def test_a_place_that_cannot_be_looked_at_is_said_so(tmp_path: Path) -> None:
+    """/etc/aks-flex-node is root's alone; whoever else asks gets an answer and no crash."""
+    for options in ({"path": tmp_path / ("x" * 300)}, {"image": tmp_path / ("x" * 300)}):
+        with pytest.raises(ConfigError) as raised:
+            load(tmp_path, **options)
+        assert raised.value.code == "config/unreadable"
+        assert raised.value.hint
+    (tmp_path / "config.d").write_text("")
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path)
+    assert raised.value.code == "config/unreadable"
+
+
 def test_drop_ins_alone_are_enough(tmp_path: Path) -> None:
     write(tmp_path / "config.d" / "10.json", {"cluster": SMALL["cluster"]})
     write(tmp_path / "config.d" / "20.json", {**HEADER, "auth": SMALL["auth"]})

@@ -49,6 +49,8 @@ def complaints(value: Any, schema: dict[str, Any], at: str = "") -> list[str]:
                 found += [] if re.search(said.replace("$", r"\Z"), value) else [f"{at}: pattern"]
             case "minLength":
                 found += [] if len(value) >= said else [f"{at}: too short"]
+            case "maxLength":
+                found += [] if len(value) <= said else [f"{at}: too long"]
             case "minimum":
                 found += [] if value >= said else [f"{at}: too small"]
             case "maximum":

@@ -88,6 +88,9 @@ WRONG: list[tuple[str, object, str, str, str]] = [
         "keep workloads away from nodes that label themselves",
         "from outside",
     ),
+    ("node.annotations", {"a": "\ud800"}, "node.annotations.a", "half of a character", "\\u"),
+    ("node.annotations", {"\ud800": "a"}, 'node.annotations["?"]', "half of a character", ""),
+    ("node.name", "a" * 3000, "node.name", "is longer than 2048 characters", ""),
     ("node.annotations", {"a": 1}, "node.annotations.a", "is not text", "in quotes"),
     ("node.annotations", {"/a": "x"}, 'node.annotations["/a"]', "an annotation's key", ""),
     ("node.taints", ["a=b"], "node.taints[0]", "is not a taint: KEY[=VALUE]:EFFECT", ""),
@@ -260,6 +263,8 @@ def test_all_problems_are_told_at_once() -> None:
         (("auth", "bootstrapToken"), {"literal": TOKEN}),
         (("auth", "bootstrapToken"), [TOKEN]),
         (("auth",), TOKEN),
+        (("auth", TOKEN), "x"),
+        (("node", "labels"), {TOKEN: 1}),
         (("node", "name"), TOKEN.upper() + TOKEN),
         (("node", "ip"), TOKEN),
         (("cluster", "server"), f"http://user:{TOKEN}@api"),
@@ -276,6 +281,19 @@ def test_an_error_never_quotes_a_secret(path: tuple[str, ...], value: object) ->
     for problem in problems:
         assert TOKEN not in str(problem)
         assert TOKEN not in str(problem.record())
+
+
+def test_every_error_can_be_printed() -> None:
+    """A terminal takes UTF-8; JSON and the environment can bring what that cannot hold."""
+    document = {
+        "\ud800": 1,
+        **with_value(("node", "name"), "\udcff"),
+        "kubelet": {"maxPods": "\x1b[2J\ud800"},
+    }
+    problems = problems_of(document)
+    assert len(problems) == 3
+    for problem in problems:
+        assert "\x1b" not in str(problem).encode().decode()
 
 
 def test_a_value_that_was_redacted_is_not_taken_for_a_secret() -> None:
