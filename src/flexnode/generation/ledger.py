@@ -90,7 +90,7 @@ class DiskLedger:
             return None
         state = entries[0].state
         for more in entries[1:]:
-            state = _joined(state, more.state) if more is not None else state
+            state = join_states(state, more.state) if more is not None else state
         return state
 
     def is_damaged(self, key: str) -> bool:
@@ -100,7 +100,7 @@ class DiskLedger:
         known = self.find(key)
         if known is None:
             return not self._entries(key)
-        return _joined(known, found) != known
+        return join_states(known, found) != known
 
     def record(self, key: str, found: State) -> None:
         if self.lacks(key, found):
@@ -138,7 +138,7 @@ class DiskLedger:
         return self._root / (f"{name}.{number}.json" if number else f"{name}.json")
 
 
-def _joined(known: State, found: State) -> State:
+def join_states(known: State, found: State) -> State:
     """What was there before, as two looks tell it that did not reach equally far."""
     if isinstance(known, Packages) and isinstance(found, Packages):
         return msgspec.structs.replace(known, absent=_union(known.absent, found.absent))
