@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 
 from flexnode.host.mounts import mount_number
 
@@ -23,13 +24,16 @@ class Removal:
     moved up first.
     """
 
-    def __init__(self, folder: int, name: str, path: str) -> None:
+    def __init__(
+        self, folder: int, name: str, path: str, *, number: Callable[[int], str] = mount_number
+    ) -> None:
         self.kept: list[str] = []
         self._folder = folder
         self._name = name
         self._path = path
         self._top = -1
         self._mount = ""
+        self._number = number
         self._moved = 0
 
     def run(self) -> None:
@@ -39,8 +43,8 @@ class Removal:
             return
         self._top = os.open(self._name, _FOLDER, dir_fd=self._folder)
         try:
-            self._mount = mount_number(self._top)
-            if self._mount != mount_number(self._folder):
+            self._mount = self._number(self._top)
+            if self._mount != self._number(self._folder):
                 self.kept.append(self._path)
                 return
             before = -1
@@ -75,7 +79,7 @@ class Removal:
     def _descend(self, name: str, folder: int, path: str, depth: int) -> None:
         inner = os.open(name, _FOLDER, dir_fd=folder)
         try:
-            if mount_number(inner) != self._mount:
+            if self._number(inner) != self._mount:
                 self.kept.append(path)
                 return
             self._empty(inner, path, depth + 1)
