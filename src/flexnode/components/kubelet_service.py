@@ -66,6 +66,7 @@ def _compose_leaving(inputs: NodeInputs) -> tuple[Resource, ...]:
         Resource(
             key=STATE,
             want=Owned(
+                slices=("kubepods.slice",),  # kubelet makes it, and never takes it away
                 trees=(KUBELET_STATE, KUBECONFIG, "/var/log/pods", "/var/log/containers"),
                 chains=("KUBE-",),  # kube-proxy's too
                 tables=("kube-proxy",),

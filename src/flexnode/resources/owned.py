@@ -33,6 +33,7 @@ class OwnedHandler:
         found = Owned(
             pods=want.pods and _has_pods(host),
             node=want.node,
+            slices=tuple(each for each in want.slices if host.units.find(each).active),
             trees=tuple(tree for tree in want.trees if tree_is_there(host.files, tree)),
             links=_find_links(host, want.links),
             chains=tuple(start for start in want.chains if any(c[-1].startswith(start) for c in chains)),
@@ -53,6 +54,8 @@ class OwnedHandler:
             host.runtime.stop_all_pods()
         if state.node:
             self._delete_node(state.node)
+        for unit in state.slices:
+            host.units.stop(unit)
         remove_trees(host.files, state.trees)
         for link in _find_links(host, state.links):
             host.network.remove_link(link)

@@ -74,6 +74,7 @@ def owned_parts(state: Owned) -> list[tuple[str, str]]:
     parts = [
         ("stop", "all pods" if state.pods else ""),
         ("delete", f"node {state.node}" if state.node else ""),
+        ("stop", ", ".join(state.slices)),
         ("remove", ", ".join(state.trees)),
         ("remove", _listed("interfaces", state.links)),
         ("remove", _listed("packet filter chains", [f"{prefix}*" for prefix in state.chains])),

@@ -126,8 +126,9 @@ class Image(_Data, frozen=True, kw_only=True, tag="image"):
 class Owned(_Data, frozen=True, kw_only=True, tag="owned"):
     """What others write (kubelet, containerd, CNI): never compared, but it has a way to leave.
 
-    In this order: pods are stopped through the runtime, the Node object is deleted, what is mounted below the
-    trees is unmounted and the trees are removed, then interfaces, chains and tables by their names.
+    In this order: pods are stopped through the runtime, the Node object is deleted, slices are stopped, what is
+    mounted below the trees is unmounted and the trees are removed, then interfaces, chains and tables by their
+    names.
 
     To leave is to be put to the same value with `left` set: the key alone does not say what to remove. Found
     are those parts that are still there; Absent once none is.
@@ -135,6 +136,7 @@ class Owned(_Data, frozen=True, kw_only=True, tag="owned"):
 
     pods: bool = False
     node: str = ""  # the Node object of that name
+    slices: tuple[str, ...] = ()  # units that a program made while it ran, each with all below it
     trees: tuple[str, ...] = ()  # directories, or single files
     links: tuple[str, ...] = ()  # interface names; a trailing * stands for any end
     chains: tuple[str, ...] = ()  # prefixes of packet filter chains

@@ -19,6 +19,7 @@ POD = f"{KUBELET}/pods/7f3c"
 WHOLE = Owned(
     pods=True,
     node="node-1",
+    slices=("kubepods.slice", "never-there.slice"),
     trees=(KUBELET, "/run/containerd", "/etc/cni/net.d/10-flex.conflist", "/var/lib/never-there"),
     links=("cni0", "veth*"),
     chains=("KUBE-", "CNI-"),
@@ -48,6 +49,7 @@ def joined_host() -> FakeHost:
     """A node with pods, volumes, an overlay, interfaces and packet filter rules, beside the user's own."""
     host = FakeHost()
     host.units.place("containerd.service", active=True)
+    host.units.place("kubepods.slice", active=True)
     host.runtime.pods += ["default/web", "kube-system/proxy"]
     for path in (f"{KUBELET}/pki/key.pem", "/run/containerd/sock", "/etc/cni/net.d/10-flex.conflist"):
         host.files.place(path, "written by others")
@@ -114,6 +116,7 @@ def test_found_are_the_parts_that_are_there(cluster: Cluster, tmp_path: Path) ->
     assert manage(joined_host(), cluster, tmp_path).find(leaving(WHOLE)) == Owned(
         pods=True,
         node="node-1",
+        slices=("kubepods.slice",),
         trees=(KUBELET, "/run/containerd", "/etc/cni/net.d/10-flex.conflist"),
         links=("cni0", "veth1234", "veth5678", "vethernet"),
         chains=("KUBE-", "CNI-"),
@@ -126,6 +129,8 @@ def test_all_of_it_leaves_and_nothing_else_does(cluster: Cluster, tmp_path: Path
     leave(manage(host, cluster, tmp_path))
     assert host.runtime.pods == []
     assert cluster.deleted == ["node-1"]
+    assert not host.units.find("kubepods.slice").active
+    assert host.units.find("containerd.service").active
     for tree in WHOLE.trees:
         assert host.files.find(tree) is None
     assert host.files.read("/etc/cni/net.d/99-mine.conflist") == b"precious"
