@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flexnode.components.joining import NodeInputs
 from flexnode.errors import ConfigError
+from flexnode.model.spec import IdentitySpec
 
 REGION = "topology.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"
@@ -22,7 +23,11 @@ def node_name(inputs: NodeInputs) -> str:
 
 
 def node_labels(inputs: NodeInputs) -> dict[str, str]:
+    """What kubelet registers the node with."""
+    return identity_labels(inputs.spec.identity)
+
+
+def identity_labels(identity: IdentitySpec) -> dict[str, str]:
     """The user's labels, and where the node stands; what the user says of that as a label wins."""
-    identity = inputs.spec.identity
     places = {REGION: identity.region, ZONE: identity.zone}
     return {**{key: value for key, value in places.items() if value}, **identity.labels}
