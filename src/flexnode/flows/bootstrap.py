@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flexnode.config import Resolved
+from flexnode.errors import FlexError
+from flexnode.flows.findings import recall
 from flexnode.flows.operate import prepare
+from flexnode.flows.planning import plan_bootstrap
 from flexnode.flows.preflight import Operation, preflight, relevant, require_passed
 from flexnode.flows.preflight.survey import Machine, survey
 from flexnode.flows.records import record_bootstrap
@@ -30,7 +33,8 @@ def bootstrap(resolved: Resolved, workplace: Workplace, options: BootstrapOption
     """Check the machine, compose its node, and activate it. Safe to repeat; a second run changes nothing."""
 
     def work() -> tuple[Outcome, str]:
-        check(resolved, workplace, options.ignore)
+        if not is_settled(resolved, workplace):
+            check(resolved, workplace, options.ignore)
         target = make_target(resolved, workplace)
         crew = prepare(workplace, "bootstrap", target=target)
         seconds = options.seconds or target.spec.agent.bootstrap_timeout
@@ -44,6 +48,16 @@ def bootstrap(resolved: Resolved, workplace: Workplace, options: BootstrapOption
         return crew.complete(outcome), target.config
 
     return record_bootstrap(workplace.directory, workplace.clock, work)
+
+
+def is_settled(resolved: Resolved, workplace: Workplace) -> bool:
+    """Whether the machine is the node that is configured, so that nothing has to be checked beforehand."""
+    if recall(workplace.directory, resolved.spec.cluster.server) is None:
+        return False
+    try:
+        return not plan_bootstrap(resolved, workplace).changes
+    except FlexError:
+        return False  # the checks, or the operation itself, say why
 
 
 def check(resolved: Resolved, workplace: Workplace, ignore: Sequence[str]) -> None:

@@ -74,11 +74,12 @@ class Events:
 
 
 def open_events(directory: StateDirectory, clock: Clock, operation: str) -> Events:
-    directory.prepare()
+    """Nothing is written, and no directory made, before something happens."""
     return Events(path=directory.root / "events.jsonl", clock=clock, operation=operation)
 
 
 def save_provision(directory: StateDirectory, provision: Provision) -> None:
+    directory.prepare()
     write(
         directory.root / "provision.json",
         msgspec.json.format(msgspec.json.encode(provision), indent=2) + b"\n",

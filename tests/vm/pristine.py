@@ -1,0 +1,65 @@
+"""All that lasts on a machine, as lines to be compared before a node and after it."""
+
+from __future__ import annotations
+
+from flexlab.testing import Machine
+
+# What a running system writes by itself, node or not.
+VOLATILE = (
+    "/var/log/journal",  # the journal of the machine
+    "/var/log/wtmp",
+    "/var/log/lastlog",
+    "/var/lib/systemd",  # random seed, timers, clock: systemd's own state
+    "/var/lib/dhcp",
+    "/var/lib/private",
+    "/var/cache",
+    "/var/tmp",
+    "/root",  # of who tests
+)
+
+_PRUNED = " -o ".join(f"-path {path}" for path in VOLATILE)
+
+FILES = rf"""
+find /boot /etc /home /opt /srv /usr /var -xdev \( {_PRUNED} \) -prune \
+  -o -type d -printf '%p %y %m %U %G\n' -o -printf '%p %y %m %U %G %s %T@ %l\n' | sort
+getfattr -R -h -d -m - -e hex /etc /opt /usr/local 2>/dev/null || true
+"""
+
+RUNNING = r"""
+echo "== units"; systemctl list-unit-files --no-legend --plain
+systemctl list-units --all --no-legend --plain --type=service,socket,timer,slice,mount,swap,target \
+  | awk '{print $1, $2, $3}' | grep -v -e '^session-' -e '^user' -e '^run-user' -e '^systemd-' -e '^apt-' \
+  -e '^dpkg-' -e '^man-db' -e '^e2scrub' -e '^fstrim' -e '^initrd' -e '^modprobe@' -e '^emergency' \
+  -e '^rescue' | sort
+echo "== mounts"; findmnt -rn -o TARGET,SOURCE,FSTYPE | grep -v /run/user | sort
+echo "== network"; ip -o link | awk '{print $2, $3}' | sort; ip -o -4 addr | awk '{print $2, $4}'; ip route
+echo "== firewall"; nft list ruleset 2>/dev/null || true; iptables-save 2>/dev/null | grep -v '^#' || true
+echo "== ports"; ss -Hlntu | awk '{print $1, $5}' | sort
+echo "== packages"; dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n'
+echo "== accounts"; getent passwd; getent group
+"""
+
+KERNEL = r"""
+echo "== modules"; lsmod | awk 'NR > 1 {print $1}' | sort
+echo "== sysctls"; sysctl -a 2>/dev/null | grep -e '^vm\.' -e '^kernel\.' -e '^net\.' \
+  | grep -v -e random -e 'file-nr' -e ns_last_pid -e cad_pid -e nf_conntrack_count -e stat_refresh -e pty.nr \
+  -e boot_id -e 'net.ipv4.neigh' -e 'net.ipv6.neigh' -e base_reachable -e stable_secret -e uuid
+"""
+
+
+def look(machine: Machine) -> list[str]:
+    """Files with mode, owner, size, time and target; units, mounts, network, ports, packages, accounts."""
+    return machine.sh(FILES + RUNNING, timeout=300).splitlines()
+
+
+def look_at_kernel(machine: Machine) -> list[str]:
+    """Modules and settings. Comparable right after a boot only: others change them too."""
+    return machine.sh(KERNEL, timeout=120).splitlines()
+
+
+def differences(before: list[str], after: list[str]) -> list[str]:
+    """What came, and what went."""
+    then, now = set(before), set(after)
+    return [f"+ {line}" for line in after if line not in then] + [
+        f"- {line}" for line in before if line not in now
+    ]
