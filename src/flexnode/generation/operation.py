@@ -22,7 +22,7 @@ from flexnode.generation.judge import Machine
 from flexnode.generation.ledger import Ledger
 from flexnode.generation.node_state import Desired, NodeState, Rejection
 from flexnode.generation.outcome import Failure, Outcome, Result
-from flexnode.generation.plan import largest_disruption, make_plan
+from flexnode.generation.plan import Plan, largest_disruption, make_plan
 from flexnode.generation.recover import next_attempt
 from flexnode.generation.sequence import order_steps
 from flexnode.generation.stage import Fetch, stage
@@ -90,13 +90,18 @@ class Operation:
         self._refuse_rejected(identity, order)
         if leaving:
             self._save_state(desired=Desired.LEFT)
-        if self._is_there_already(target, identity):
+        settled = self._is_settled(identity)
+        if settled and not self._plan(target, identity).changes:
             if not leaving:
                 self._save_state(desired=Desired.JOINED)
             return self._outcome(Result.UNCHANGED, identity)
         with self.steps.step(Name.STAGE, identity):
             stage(target, self.tools.contents, self.tools.fetch, known=self.history.generations)
         if not leaving:
+            if not settled:
+                self._plan(
+                    target, identity
+                )  # a refusal comes before anything changed
             with self.steps.step(Name.STATE, identity):
                 self.tools.directory.save_generation(target, identity)
             self._save_state(desired=Desired.JOINED)
@@ -220,20 +225,18 @@ class Operation:
         applier.run_files(order_steps(target, past, expired=self.tools.machine.exists))
         records.write(record.Stopped(at=records.at))
 
-    def _is_there_already(self, target: Generation, identity: str) -> bool:
-        """Whether the target is confirmed and nothing on the machine differs from it."""
-        state, history = self.history.state, self.history
-        if (
-            history.journal.open
-            or history.vague
-            or state.current != (None if identity == EMPTY_ID else identity)
-        ):
+    def _is_settled(self, identity: str) -> bool:
+        """Whether the target is what the machine was last confirmed to be."""
+        if self.history.journal.open or self.history.vague:
             return False
+        if identity == EMPTY_ID:
+            return self.history.state.current is None and not self.tools.ledger.touched()
+        return self.history.state.current == identity
+
+    def _plan(self, target: Generation, identity: str) -> Plan:
         with self.steps.step(Name.PLAN, identity):
-            plan = make_plan(target, history.past(target), self.tools.machine, history.journal)
-        return (
-            not plan.changes and not self.tools.ledger.touched() if identity == EMPTY_ID else not plan.changes
-        )
+            past = self.history.past(target)
+            return make_plan(target, past, self.tools.machine, self.history.journal)
 
     def _refuse_rejected(self, identity: str, order: Order) -> None:
         rejection = self.history.state.rejected.get(identity)
