@@ -25,8 +25,8 @@ _CAUSES: tuple[tuple[Code, re.Pattern[str]], ...] = tuple(
     for code, pattern in (
         (Code.NO_SPACE, r"No space left on device|don't have enough free space"),
         (Code.READ_ONLY, r"Read-only file system"),
-        (Code.PACKAGE_LOCKED, r"Could not get lock|(?:is|was) locked by another process|Unable to acquire the dpkg|"
-            r"Unable to lock"),
+        (Code.PACKAGE_LOCKED, r"Could not get lock|(?:is|was) locked by another process|"
+            r"Unable to acquire the dpkg|Unable to lock"),
         (Code.PACKAGE_INTERRUPTED, r"dpkg was interrupted"),
         (Code.PACKAGE_UNTRUSTED, r"NO_PUBKEY|EXPKEYSIG|is not signed|cannot be authenticated|not valid yet|"
             r"Release file .* is expired"),

@@ -75,7 +75,7 @@ def parse_save(text: str) -> tuple[Table, ...]:
         if line.startswith("*"):
             name, chains, rules = line[1:].strip(), [], []
         elif line.startswith(":"):
-            chains.append(line[1:].split()[0])
+            chains += line[1:].split()[:1]
         elif line.startswith("-A "):
             rules.append(line)
         elif line == "COMMIT":
@@ -102,7 +102,10 @@ def render_removal(tables: Sequence[Table], prefixes: Sequence[str]) -> str:
 
 def find_target(rule: str) -> str | None:
     """Where a rule jumps or goes to. Comments may hold anything, and are quoted."""
-    words = shlex.split(rule)
+    try:
+        words = shlex.split(rule)
+    except ValueError:  # a quote without its end; if it does jump, removing the chain will say so
+        return None
     return next(
         (target for flag, target in pairwise(words) if flag in ("-j", "-g", "--jump", "--goto")), None
     )

@@ -109,10 +109,8 @@ def test_unknown_packages_are_looked_up_in_lists_of_our_own_once(tmp_path: Path)
     assert apt.simulate(["conntrack"]).installs == ("conntrack", "libnetfilter-conntrack3")
     apt.install(["conntrack"])
     assert verbs(programs) == ["--simulate", "update", "--simulate", "install"]
-    lists = [
-        [word for word in command.argv if word.startswith("Dir::State::Lists=")]
-        for command in programs.commands
-    ]
+    start = "Dir::State::Lists="
+    lists = [[word for word in command.argv if word.startswith(start)] for command in programs.commands]
     assert lists[0] == []
     assert lists[1] == lists[2] == lists[3] != []
     assert "APT::Update::Error-Mode=any" in programs.commands[1].argv

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from flexnode.clock import Clock, SystemClock
@@ -120,7 +121,8 @@ class _Call:
             self._h2.send_data(_STREAM, part, end_stream=not self._unsent)
         if data := self._h2.data_to_send():
             self._wait()
-            self._socket.sendall(data)
+            with suppress(BrokenPipeError):  # the answer may lie here already: reading tells
+                self._socket.sendall(data)
 
     def _wait(self) -> None:
         """Let the next use of the socket take what is left of the time, and no more."""

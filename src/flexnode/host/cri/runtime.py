@@ -27,6 +27,9 @@ _IMPORT = 900.0
 _SEEN = 15.0
 """Seconds after which an imported image must have been noticed by the part of containerd that speaks CRI."""
 
+_PULLING = ("failed to get sandbox image", "failed to pull")
+"""How containerd says that the image of the sandbox itself is still missing."""
+
 _CHECK = {"flexnode.io/purpose": "check"}
 _SLICE = "system.slice"
 """With the systemd cgroup driver a sandbox must name the slice that it lives in."""
@@ -110,6 +113,8 @@ class CriRuntime:
         except HostError as error:
             if error.transient:
                 raise
+            if any(words in error.message for words in _PULLING):
+                raise failure(Code.PULL, f"no pod can start here yet: {error.message}") from error
             raise failure(
                 Code.SANDBOX,
                 f"no pod can start here: {error.message}",
