@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flexnode.artifacts.store import fsync_directory
-from flexnode.generation.durable import Loaded, load, remove, save, translate_errors
+from flexnode.generation.durable import Loaded, load, previous_of, remove, save, translate_errors
 from flexnode.generation.generation import Generation
 from flexnode.generation.node_state import NodeState
 
@@ -67,25 +67,28 @@ class StateDirectory:
     def load_generation(self, identity: str) -> Loaded[Generation]:
         """A generation by its id. One whose content does not give that id again is damaged."""
         path = self._generation(identity)
-        loaded = load(path, Generation)
+        loaded = load(path, Generation, previous=True)
         if loaded.value is not None and loaded.value.id != identity:
             return Loaded(warning=f"{path} holds generation {loaded.value.id}")
         return loaded
 
     def save_generation(self, generation: Generation, identity: str) -> None:
+        """Twice: without it nobody can tell the product's files from the user's when the machine leaves."""
         make_private(self.generations)
         save(self._generation(identity), generation)
+        save(previous_of(self._generation(identity)), generation)
 
     def known_generations(self) -> tuple[str, ...]:
         """The ids of all that lie here, sorted; not read."""
         if not self.generations.is_dir():
             return ()
-        return tuple(sorted(path.stem for path in self.generations.glob("[!.]*.json")))
+        return tuple(sorted({path.name.partition(".")[0] for path in self.generations.glob("[!.]*.json*")}))
 
     def collect_generations(self, keep: Iterable[str]) -> None:
         kept = set(keep)
         for identity in self.known_generations():
             if identity not in kept:
+                remove(previous_of(self._generation(identity)))
                 remove(self._generation(identity))
 
     def _generation(self, identity: str) -> Path:

@@ -88,7 +88,7 @@ def save(path: Path, payload: object, *, keep_previous: bool = False) -> None:
 def load(path: Path, kind: type[T], *, previous: bool = False) -> Loaded[T]:
     """What `path` holds; where it is damaged or gone and `previous` is set, what it held before."""
     warnings = []
-    for candidate in (path, _previous(path)) if previous else (path,):
+    for candidate in (path, previous_of(path)) if previous else (path,):
         data = read(candidate)
         if data is None:
             continue
@@ -170,7 +170,8 @@ def state_error(path: Path, error: OSError) -> StateError:
     )
 
 
-def _previous(path: Path) -> Path:
+def previous_of(path: Path) -> Path:
+    """Where the copy lies that stands in for a damaged file."""
     return path.with_name(f"{path.name}.previous")
 
 
@@ -179,7 +180,7 @@ def _keep_previous(path: Path) -> None:
     try:
         if data is not None:
             unseal(data, object, what=str(path))
-            write(_previous(path), data)
+            write(previous_of(path), data)
     except Damaged:
         pass  # it would push out a sound copy
 

@@ -47,8 +47,11 @@ class History:
             state=loaded.value or NodeState(),
             journal=Journal.load(directory.journal),
         )
-        history.vague = bool(loaded.warning or history.journal.warning)
-        history._warn(loaded.warning)
+        warning = loaded.warning
+        if loaded.value is None and not warning and (directory.known_generations() or ledger.touched()):
+            warning = f"{directory.state} is missing"
+        history.vague = bool(warning or history.journal.warning)
+        history._warn(warning)
         history._warn(history.journal.warning)
         history._load_generations(known=loaded.value is not None)
         return history

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 
+import msgspec
+
 from flexnode.errors import GenerationError
 from flexnode.generation.sequence import Step
 from flexnode.host.door import Host
@@ -81,7 +83,8 @@ class Machine:
             return False
         if any(self._is_unknowable(state) for state in step.ours):
             return False
-        return not any(handler.matches(state, found, self.contents) for state in step.ours)
+        known = (*step.ours, _timeless(step.goal))
+        return not any(handler.matches(state, found, self.contents) for state in known)
 
     def _is_unknowable(self, state: State) -> bool:
         """Credentials change and are forgotten: a file that had one in it is never left behind as an edit."""
@@ -105,3 +108,8 @@ class Machine:
             if isinstance(found, Absent) or begun.get(key) == step.goal:
                 return Change(key=key, before=found, after=step.goal)
         raise AssertionError("unreachable")
+
+
+def _timeless(state: State) -> State:
+    """The original as its user would write it again by hand."""
+    return msgspec.structs.replace(state, xattrs={}, mtime_ns=None) if isinstance(state, File) else state

@@ -99,12 +99,10 @@ class Operation:
             stage(target, self.tools.contents, self.tools.fetch, known=self.history.generations)
         if not leaving:
             if not settled:
-                self._plan(
-                    target, identity
-                )  # a refusal comes before anything changed
+                self._plan(target, identity)  # a refusal comes before anything changed
+            self._save_state(desired=Desired.JOINED)
             with self.steps.step(Name.STATE, identity):
                 self.tools.directory.save_generation(target, identity)
-            self._save_state(desired=Desired.JOINED)
         opened = record.Opened(
             target=identity,
             previous=self.history.current.id if self.history.current else None,
