@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 from flexnode.clock import FakeClock
 from flexnode.errors import FlexError
+from flexnode.host import RootfsHost
 from flexnode.host.failures import translate_os_error
 from flexnode.host.files import TreeFiles
 from flexnode.host.mounts import load_mounts, mount_number, parse_mountinfo, sort_deepest
@@ -267,3 +270,41 @@ def test_a_directory_swapped_for_a_link_does_not_lead_a_removal_astray(files: Tr
     (root / "t").symlink_to("precious")
     assert files.remove_tree("/t/") == []
     assert (root / "precious/data").exists()
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from flexnode.host import RootfsHost
+
+files = RootfsHost(Path(sys.argv[1])).files
+while True:
+    for letter in (b"a", b"b"):
+        files.write("/etc/file", letter * 300_000, mode=0o600)
+        files.make_link("/etc/link", letter.decode())
+"""
+
+
+def test_a_killed_writer_leaves_the_old_or_the_new_file_never_a_part(root: Path) -> None:
+    host = RootfsHost(root)
+    host.files.make_directory("/etc", mode=0o755)
+    seen = set()
+    for number in range(8):
+        before = host.files.find("/etc/link")
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(root)])
+        try:
+            while host.files.find("/etc/link") == before and writer.poll() is None:
+                os.sched_yield()
+            for _ in range(number * 200):  # not always at the same moment
+                host.files.find("/etc/link")
+        finally:
+            writer.kill()
+            writer.wait()
+        seen.add(host.files.read("/etc/file"))
+        link = host.files.find("/etc/link")
+        assert link is not None
+        assert link.target in ("a", "b")
+    assert seen <= {b"a" * 300_000, b"b" * 300_000}
+    host.files.write("/etc/file", b"", mode=0o600)
+    host.files.make_link("/etc/link", "c")
+    assert sorted(os.listdir(root / "etc")) == ["file", "link"]
