@@ -101,6 +101,7 @@ DOORS = (
             "asyncio.start_server",
         ),
         behind={
+            "flexnode.agent.notify": "speaks to systemd, over the socket that it names",
             "flexnode.host.cri": "speaks to containerd's own socket",
             "flexnode.kube": "the door to the Kubernetes API",
             "flexnode.azure": "the door to Azure",

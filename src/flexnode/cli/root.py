@@ -16,6 +16,7 @@ from flexnode.cli.ending import end_with
 PROGRAM = "aks-flex-node"
 
 VERBS: dict[str, tuple[str, str]] = {
+    "agent": ("flexnode.cli.agent:agent", "Make this machine a node and look after it: the daemon."),
     "artifacts": ("flexnode.cli.artifacts:artifacts", "Fill a mirror, make an offline bundle, check one."),
     "bootstrap": ("flexnode.cli.bootstrap:bootstrap", "Make this machine a node of its cluster."),
     "cluster": ("flexnode.cli.cluster:cluster", "Prepare a cluster for nodes: rights, tokens, approvals."),

@@ -1,0 +1,54 @@
+"""The current generation, looked after: how the machine differs from it, and how that is put back.
+
+It is taken as it was confirmed, and not composed again: another version of this program may compose another
+one, and looking after a node must not change it.
+"""
+
+from __future__ import annotations
+
+from flexnode.errors import GenerationError
+from flexnode.flows.operate import prepare
+from flexnode.flows.workplace import Workplace
+from flexnode.generation.directory import StateDirectory
+from flexnode.generation.generation import Generation
+from flexnode.generation.outcome import Outcome
+from flexnode.generation.plan import Plan
+from flexnode.model.spec import NodeSpec
+
+
+def find_current(directory: StateDirectory) -> Generation | None:
+    """What the machine is confirmed to be; None where that is nothing, or cannot be read any more."""
+    state = directory.load_state().value
+    if state is None or state.current is None:
+        return None
+    return directory.load_generation(state.current).value
+
+
+def find_differences(workplace: Workplace, *, spec: NodeSpec | None = None) -> Plan:
+    """What putting the machine back would change. `spec`: where the secrets in its files come from."""
+    crew = prepare(workplace, "plan", spec=spec)
+    return crew.activation.plan(_require_current(workplace.directory))
+
+
+def put_back(workplace: Workplace, *, seconds: float, spec: NodeSpec | None = None) -> Outcome:
+    """Activate the current generation again. Nothing is fetched: its files have been here since it came."""
+    state = workplace.directory.load_state().value
+    crew = prepare(workplace, "repair", spec=spec)
+    outcome = crew.activation.activate(
+        _require_current(workplace.directory),
+        operation="repair",
+        inputs=state.inputs if state else "",
+        seconds=seconds,
+    )
+    return crew.complete(outcome)
+
+
+def _require_current(directory: StateDirectory) -> Generation:
+    generation = find_current(directory)
+    if generation is None:
+        raise GenerationError(
+            "this machine has no generation that could be looked after, or it cannot be read any more",
+            code="generation/no-current",
+            hint="run bootstrap",
+        )
+    return generation

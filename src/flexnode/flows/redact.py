@@ -1,0 +1,67 @@
+"""Taking secrets out of texts that others wrote: logs, answers of programs, whatever ends in a bundle."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from flexnode.errors import FlexError
+from flexnode.secret import Secret
+
+REDACTED = "<redacted>"
+
+_SHORTEST = 4
+"""Shorter values would blacken half of every text, and protect nothing."""
+
+_PATTERNS = tuple(
+    re.compile(pattern, flags)
+    for pattern, flags in (
+        # What is kept of each is what stands in its first group.
+        (r"()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
+        (r"()(?<![a-z0-9.])[a-z0-9]{6}\.[a-z0-9]{16}(?![a-z0-9.])", 0),  # a bootstrap token
+        (r"()\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)*", 0),  # a JSON web token
+        (r"(\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}", re.IGNORECASE),
+        (r"(\b[a-z][a-z0-9+.-]*://)[^\s/@\"']+@", re.IGNORECASE),  # a login in a URL
+        (
+            r"((?:password|passwd|secret|token|api[_-]?key|private[_-]?key|client-key-data|sas)"
+            r"[\w-]*[\"']?\s*[:=]\s*[\"']?)[^\s\"',;&}<{]{4,}",
+            re.IGNORECASE,
+        ),
+        (r"([?&](?:sig|se|code|key)=)[^\s&\"']+", re.IGNORECASE),
+    )
+)
+
+
+class Redactor:
+    """Blackens values that are known, and what looks like a secret."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        known = sorted({value for value in values if len(value) >= _SHORTEST}, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, known))) if known else None
+
+    def clean(self, text: str) -> str:
+        if self._known is not None:
+            text = self._known.sub(REDACTED, text)
+        for pattern in _PATTERNS:
+            text = pattern.sub(lambda match: f"{match[1]}{REDACTED}", text)
+        return text
+
+
+def find_secrets(data: Any) -> Iterator[str]:
+    """The values of all secrets in decoded configuration; one that cannot be read now is none."""
+    if isinstance(data, Secret):
+        try:
+            value = data.reveal()
+        except FlexError:
+            return
+        yield value
+        login, at, _ = value.partition("://")[2].rpartition("@")
+        if at:
+            yield login.partition(":")[2]
+    elif isinstance(data, Mapping):
+        for value in data.values():
+            yield from find_secrets(value)
+    elif isinstance(data, list | tuple):
+        for value in data:
+            yield from find_secrets(value)

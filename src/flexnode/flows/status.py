@@ -1,0 +1,277 @@
+"""How the node is, read from what operations and the agent left behind. Asks nothing of the machine.
+
+It must answer at once, on a broken machine and for a user who is not root too. So nothing is imported here
+that can change a machine, and what it reads is declared again, as far as it is told.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+STATE_ROOT = Path("/var/lib/aks-flex-node")
+RUN_ROOT = Path("/run/aks-flex-node")
+STATUS_FILE = "status.json"
+AGENT_LOCK = "agent.lock"
+
+_TAIL = 1 << 18
+"""How many bytes of the event log the last operation is looked for in."""
+
+
+class _Data(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    pass
+
+
+class Fault(_Data, frozen=True, kw_only=True):
+    """A failure, as its record tells it."""
+
+    code: str
+    kind: str = ""
+    message: str = ""
+    hint: str = ""
+
+
+class AgentStatus(_Data, frozen=True, kw_only=True):
+    """`status.json`: what the agent says. Readable by everybody, so it holds no secret."""
+
+    version: str
+    pid: int
+    started: datetime
+    updated: datetime
+    phase: str
+    reason: str  # one word for the Node's condition: what is right, or what is wrong
+    message: str
+    healthy: bool = False
+    desired: str = ""
+    node: str = ""
+    generation: str = ""
+    failure: Fault | None = None
+    retry_at: datetime | None = None
+    needs: str = ""  # what a waiting change costs, if the agent may not do it by itself: drain, reboot
+    drift: tuple[str, ...] = ()
+    checked: datetime | None = None  # when the whole machine was last compared
+    faults: dict[str, str] = {}  # by unit
+    advice: tuple[str, ...] = ()  # what only an administrator may do
+
+
+class Rejected(_Data, frozen=True, kw_only=True):
+    """A generation that did not work."""
+
+    reason: str
+    when: datetime
+
+
+class State(_Data, frozen=True, kw_only=True):
+    """What is decided about the machine."""
+
+    current: str | None = None
+    previous: str | None = None
+    rejected: dict[str, Rejected] = {}
+    desired: str | None = None
+
+
+class Timing(_Data, frozen=True, kw_only=True):
+    """How long a step took, or all steps of one name."""
+
+    name: str
+    seconds: float
+    key: str = ""
+
+
+class Provision(_Data, frozen=True, kw_only=True):
+    """How the last bootstrap went."""
+
+    result: str
+    started: datetime
+    ended: datetime
+    code: str = "ok"
+    kind: str = ""
+    message: str = ""
+    hint: str = ""
+    config: str = ""
+    generation: str = ""
+    timings: tuple[Timing, ...] = ()
+
+
+class Holder(_Data, frozen=True, kw_only=True):
+    """Which process is at work."""
+
+    pid: int = 0
+    operation: str = "an operation"
+    since: datetime | None = None
+
+
+class LastOperation(_Data, frozen=True, kw_only=True):
+    """What the event log tells of the operation that wrote to it last."""
+
+    operation: str
+    started: datetime
+    ended: datetime
+    outcome: str  # of its last step
+    step: str
+    timings: tuple[Timing, ...] = ()
+
+
+class NodeStatus(_Data, frozen=True, kw_only=True):
+    """All of it. None or empty: not there, or `unreadable` names it."""
+
+    agent: AgentStatus | None = None
+    agent_runs: bool | None = None  # None: cannot be told by this user
+    state: State | None = None
+    busy: Holder | None = None
+    unfinished: bool = False
+    provision: Provision | None = None
+    last: LastOperation | None = None
+    unreadable: tuple[str, ...] = ()
+
+
+class _Event(msgspec.Struct, frozen=True):
+    at: datetime
+    operation: str
+    step: str = ""
+    start: datetime | None = None
+    outcome: str = ""
+
+
+class _Sealed(msgspec.Struct, frozen=True):
+    payload: State
+
+
+def read_status(*, root: Path = STATE_ROOT, run: Path = RUN_ROOT) -> NodeStatus:
+    """Nothing is raised for what is missing, damaged or not for this user's eyes."""
+    reader = _Reader()
+    agent = reader.decode(run / STATUS_FILE, AgentStatus)
+    lock = reader.find_holder(run / AGENT_LOCK)
+    sealed = reader.decode(root / "state.json", _Sealed)
+    return NodeStatus(
+        agent=agent,
+        agent_runs=_find_agent(agent) if str(run / AGENT_LOCK) in reader.unreadable else lock is not None,
+        state=sealed.payload if sealed else None,
+        busy=reader.find_holder(root / "lock"),
+        unfinished=reader.exists(root / "journal"),
+        provision=reader.decode(root / "provision.json", Provision),
+        last=find_last_operation(_parse_events(reader.read_tail(root / "events.jsonl"))),
+        unreadable=tuple(reader.unreadable),
+    )
+
+
+def find_last_operation(events: Iterable[_Event]) -> LastOperation | None:
+    """The steps at the end of the log that belong to one operation."""
+    steps: list[_Event] = []
+    for event in reversed([each for each in events if each.step]):
+        if steps and (event.operation != steps[-1].operation or _is_beginning(event, steps[-1])):
+            break
+        steps.append(event)
+    if not steps:
+        return None
+    steps.reverse()
+    seconds: dict[str, float] = {}
+    for step in steps:
+        taken = (step.at - (step.start or step.at)).total_seconds()
+        seconds[step.step] = seconds.get(step.step, 0.0) + taken
+    return LastOperation(
+        operation=steps[0].operation,
+        started=steps[0].start or steps[0].at,
+        ended=steps[-1].at,
+        outcome=steps[-1].outcome,
+        step=steps[-1].step,
+        timings=tuple(Timing(name=name, seconds=round(total, 3)) for name, total in seconds.items()),
+    )
+
+
+def _find_agent(agent: AgentStatus | None) -> bool | None:
+    """For users whom the lock does not tell: whether the process that wrote the status is there still."""
+    return None if agent is None else Path(f"/proc/{agent.pid}").exists()
+
+
+def _is_beginning(event: _Event, later: _Event) -> bool:
+    """Whether the later step is the first of another run: what comes first never follows what changes."""
+    early = ("plan", "stage")
+    return later.step in early and event.step not in early
+
+
+def _parse_events(data: bytes) -> list[_Event]:
+    found = []
+    for line in data.splitlines():
+        try:
+            found.append(msgspec.json.decode(line, type=_Event))
+        except msgspec.MsgspecError:
+            continue  # a line that a crash tore
+    return found
+
+
+def _parse_holder(words: bytes) -> Holder:
+    """Somebody holds the lock, whatever the words say."""
+    try:
+        return msgspec.json.decode(words, type=Holder)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return Holder()
+
+
+class _Reader:
+    """Reads small files, and remembers which ones it could not."""
+
+    def __init__(self) -> None:
+        self.unreadable: dict[str, None] = {}
+
+    def decode(self, path: Path, kind: type[T]) -> T | None:
+        data = self._read(path)
+        if data is None:
+            return None
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            self.unreadable[str(path)] = None
+            return None
+
+    def read_tail(self, path: Path) -> bytes:
+        return self._read(path, tail=_TAIL) or b""
+
+    def exists(self, path: Path) -> bool:
+        try:
+            path.lstat()
+        except FileNotFoundError:
+            return False
+        except OSError:
+            self.unreadable[str(path)] = None
+            return False
+        return True
+
+    def find_holder(self, path: Path) -> Holder | None:
+        """Who holds the lock: the kernel tells whether anybody does, the file who it is."""
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            self.unreadable[str(path)] = None
+            return None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _parse_holder(os.pread(handle, 4096, 0))
+        except OSError:
+            self.unreadable[str(path)] = None
+        finally:
+            os.close(handle)
+        return None
+
+    def _read(self, path: Path, *, tail: int = 0) -> bytes | None:
+        try:
+            with path.open("rb") as file:
+                if tail:
+                    file.seek(max(0, os.fstat(file.fileno()).st_size - tail))
+                return file.read()
+        except FileNotFoundError:
+            return None
+        except OSError:
+            self.unreadable[str(path)] = None
+            return None
