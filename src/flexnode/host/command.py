@@ -67,6 +67,12 @@ def run(command: Command) -> Completed:
             code="host/command-timeout",
             transient=True,
         ) from error
+    except OSError as error:
+        raise CommandError(
+            f"{program} cannot be started: {(error.strerror or str(error)).lower()}",
+            code="host/command-refused",
+            hint=f"see whether {program} is a program for this machine, and may be executed",
+        ) from error
     completed = Completed(returncode=done.returncode, stdout=done.stdout, stderr=done.stderr)
     if completed.returncode not in command.expect:
         words = (completed.stderr or completed.stdout).decode(errors="replace").strip()[-TAIL:]
