@@ -17,7 +17,9 @@ import pytest
 
 from flexnode.errors import GenerationError
 from flexnode.generation import Generation, Moment, Name, Outcome
-from unit.generation.samples import Crash, Lab, make_node
+from flexnode.generation.judge import BOOT_ID
+from flexnode.host.door import Enablement
+from unit.generation.samples import Crash, Lab, make_host, make_node
 
 FIRST = make_node()
 CHANGED = make_node(containerd_config="version = 3\nchanged = true\n")
@@ -133,6 +135,7 @@ def folder() -> Iterator[Path]:
 def make_lab(folder: Path, flow: Flow) -> Lab:
     folder.mkdir(parents=True)
     lab = Lab(folder / "state")
+    lab.host.files.place(BOOT_ID, "the boot before\n")
     flow.prepare(lab)
     return lab
 
@@ -183,3 +186,104 @@ def test_dying_at_any_moment_changes_nothing_about_the_end(flow: Flow, folder: P
         complaints += [f"died at {moment}, {name}: {each}" for each in differences(ending(lab), wanted)]
     assert len(plug.seen) > 30
     assert not complaints, "\n".join(complaints[:40])
+
+
+@every_flow
+def test_dying_again_while_going_on_changes_nothing_either(flow: Flow, folder: Path) -> None:
+    """A sample: every first moment is followed by another one in the process that goes on."""
+    undisturbed = make_lab(folder / "undisturbed", flow)
+    plug = Plug().into(undisturbed)
+    flow.ask(undisturbed)
+    wanted = ending(undisturbed)
+    complaints = []
+    for first in range(3, len(plug.seen), len(plug.seen) // 12):
+        second = first * 7919 % len(plug.seen)
+        lab = make_lab(folder / str(first), flow)
+        names = (
+            run_and_die(lab, flow, first),
+            run_and_die(lab, flow, second, act=lambda lab: go_on(lab, flow)),
+        )
+        go_on(lab, flow)
+        complaints += [f"died at {names}: {each}" for each in differences(ending(lab), wanted)]
+    assert not complaints, "\n".join(complaints[:40])
+
+
+def lose_power(lab: Lab) -> None:
+    """What ran is gone, and what the kernel was told; files stay, and what is enabled starts again."""
+    host = lab.host
+    for process in host.units.processes.values():
+        process.active = process.failed = False
+    host.kernel.loaded.clear()
+    host.kernel.sysctls = dict(make_host().kernel.sysctls)
+    host.kernel.swap[:] = [] if host.files.find("/etc/systemd/system/dev-sda2.swap") else ["/dev/sda2"]
+    host.runtime.pods.clear()
+    host.files.place(BOOT_ID, "the boot after\n")
+
+
+def boot(lab: Lab) -> None:
+    for name in ("systemd-journald.service", "multi-user.target", *ENABLED_IN_ORDER):
+        if lab.host.units.find(name).enablement in (Enablement.ENABLED, Enablement.STATIC):
+            lab.host.units.start(name)
+
+
+ENABLED_IN_ORDER = (
+    "ssh.service",
+    "systemd-resolved.service",
+    "systemd-timesyncd.service",
+    "containerd.service",
+    "kubelet.service",
+)
+TELLING = (
+    "/etc/containerd/config.toml",
+    "/usr/local/bin/kubelet",
+    "/usr/local/bin/crictl",
+    "/etc/kubernetes/kubelet.json",
+    "/etc/systemd/system/containerd.service.d/10-limits.conf",
+)
+
+
+def telling_files(lab: Lab) -> dict[str, Any]:
+    files = lab.host.snapshot()["files"]
+    return {path: files.get(path) for path in TELLING}
+
+
+@every_flow
+def test_a_power_cut_at_any_moment_changes_nothing_about_the_end(flow: Flow, folder: Path) -> None:
+    """Rows 3 and 22. Services that start by themselves find the files of one generation, never of two."""
+    before = telling_files(make_lab(folder / "before", flow))
+    undisturbed = make_lab(folder / "undisturbed", flow)
+    plug = Plug().into(undisturbed)
+    flow.ask(undisturbed)
+    wanted = ending(undisturbed)
+    whole = [before, telling_files(undisturbed), next_files(folder)]
+    complaints = []
+    for moment in range(0, len(plug.seen), 3):
+        lab = make_lab(folder / str(moment), flow)
+        name = run_and_die(lab, flow, moment)
+        lose_power(lab)
+        lab.activation.prepare_boot()
+        if flow.ask not in (bootstrap, unbootstrap) and telling_files(lab) not in whole:
+            complaints.append(f"died at {moment}, {name}: services started with files of two generations")
+        boot(lab)
+        go_on(lab, flow)
+        repair(lab)
+        lab.host.files.place(BOOT_ID, "the boot before\n")
+        complaints += [f"died at {moment}, {name}: {each}" for each in differences(ending(lab), wanted)]
+    assert not complaints, "\n".join(complaints[:40])
+
+
+def repair(lab: Lab) -> None:
+    """What the agent does about what the kernel forgot."""
+    state = lab.directory.load_state().value
+    current = lab.directory.load_generation(state.current).value if state and state.current else None
+    if current is not None:
+        lab.activation.activate(current)
+
+
+def next_files(folder: Path) -> dict[str, Any]:
+    """Those of the generation that fails, while it is being tried."""
+    lab = Lab(folder / "next" / "state")
+    (folder / "next").mkdir()
+    lab.activation.activate(FIRST)
+    lab.activation.activate(NEXT)
+    return telling_files(lab)

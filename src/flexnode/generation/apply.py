@@ -47,6 +47,7 @@ class Applied:
     restarts: list[str] = field(default_factory=list)
     kept: dict[str, None] = field(default_factory=dict)
     reservations: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,8 +128,26 @@ class Applier:
             )
 
     def _bring(self, step: Step) -> None:
-        if step.returning and step.key in self.records.journal.done():
-            return
+        """Look at the resource, and change it if it is not as it should be."""
+        done = self.records.journal.done() if step.returning else {}
+        if step.key not in done:
+            self._change(step)
+        elif done[step.key] != self.machine.boot:
+            self._repeat(step)
+
+    def _repeat(self, step: Step) -> None:
+        """A kubelet that started with the machine may have made its Node and its pods again.
+
+        If it cannot have, for want of credentials, then neither can they be removed again.
+        """
+        try:
+            self._change(step)
+        except FlexError as error:
+            self.applied.warnings.append(
+                f"{step.key} had left before the machine was booted: {error.message}"
+            )
+
+    def _change(self, step: Step) -> None:
         move = self.machine.judge(step, self.records.journal.begun())
         if move.kept:
             self.applied.kept[move.kept] = None
@@ -141,7 +160,7 @@ class Applier:
             self._owed.add(move.change)
             self.machine.put(move.change)
             if isinstance(step.goal, Owned):
-                self.records.write(Done(key=step.key, at=self.records.at))
+                self.records.write(Done(key=step.key, boot=self.machine.boot, at=self.records.at))
         self.applied.changes.append(move.change)
         if starts_unit(move.change) or stops_unit(move.change):
             self._settle(move.change.name)

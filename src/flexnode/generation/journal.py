@@ -58,9 +58,10 @@ class Changing(_Record, frozen=True, kw_only=True, tag="change"):
 
 
 class Done(_Record, frozen=True, kw_only=True, tag="done"):
-    """What cannot be seen by looking at the machine has been done: owned state has left."""
+    """What cannot be seen by looking at the machine has been done: owned state has left, in this boot."""
 
     key: str
+    boot: str = ""
 
 
 class Restarted(_Record, frozen=True, kw_only=True, tag="restarted"):
@@ -170,17 +171,17 @@ class Journal:
         changes = (each.change for each in self.records if isinstance(each, Changing))
         return {change.key: change.after for change in changes}
 
-    def done(self) -> frozenset[str]:
-        """What has been done for the present target, however many attempts ago."""
-        done: set[str] = set()
+    def done(self) -> dict[str, str]:
+        """What has been done for the present target, however many attempts ago, and in which boot."""
+        done: dict[str, str] = {}
         target = ""
         for record in self.records:
             if isinstance(record, Opened):
-                done = done if record.target == target else set()
+                done = done if record.target == target else {}
                 target = record.target
             elif isinstance(record, Done):
-                done.add(record.key)
-        return frozenset(done)
+                done[record.key] = record.boot
+        return done
 
     def owed(self) -> tuple[Change, ...]:
         """The changes of this operation, each with only those units that have not seen it yet, in order."""

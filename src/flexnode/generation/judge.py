@@ -18,6 +18,8 @@ from flexnode.resources.state import Absent, Directory, File, Member, Secret, St
 BESIDE = ".before-flexnode"
 """What is added to the name of an edited file for the original that is laid beside it."""
 
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Move:
@@ -43,6 +45,11 @@ class Machine:
                 hint="use the version of aks-flex-node that composed this generation",
             )
         return self.handlers[kind]
+
+    @property
+    def boot(self) -> str:
+        """Changes whenever the machine starts; empty on one that does not run."""
+        return self.host.files.read(BOOT_ID).decode().strip() if self.exists(BOOT_ID) else ""
 
     def exists(self, path: str) -> bool:
         return self.host.files.find(path) is not None

@@ -341,7 +341,7 @@ class Operation:
             disruption=largest_disruption(self.applied.changes),
             kept=tuple(self.applied.kept),
             reservations=tuple(self.applied.reservations),
-            warnings=tuple(self.history.warnings),
+            warnings=(*self.history.warnings, *self.applied.warnings),
             failure=failure,
             timings=tuple(self.steps.timings),
         )

@@ -37,7 +37,7 @@ def make_plan(target: Generation, past: Past, machine: Machine, journal: Journal
     kept: list[str] = []
     done, begun = journal.done(), journal.begun()
     for step in steps:
-        if step.returning and step.key in done:
+        if step.returning and done.get(step.key) == machine.boot:
             continue
         move = machine.judge(step, begun)
         if move.change is not None:

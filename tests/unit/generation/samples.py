@@ -215,12 +215,12 @@ def make_host() -> FakeHost:
     host.files.place("/etc/mine.conf", "mine\n")
     host.kernel.swap.append("/dev/sda2")
     host.runtime.references[sha256(PAUSE)] = (PAUSE_IMAGE,)
-    host.units.when_started["kubelet.service"] = lambda: host.files.place(CERTIFICATE, "certificate")
-    host.units.when_started["containerd.service"] = lambda: _run_pods(host)
+    host.units.when_started["kubelet.service"] = lambda: _run_node(host)
     return host
 
 
-def _run_pods(host: FakeHost) -> None:
+def _run_node(host: FakeHost) -> None:
+    host.files.place(CERTIFICATE, "certificate")
     host.runtime.pods[:] = ["web"]
 
 

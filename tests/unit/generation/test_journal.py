@@ -143,11 +143,12 @@ def test_before_is_what_was_there_before_the_whole_operation(tmp_path: Path) -> 
 
 
 def test_what_left_for_another_target_has_not_left_for_this_one(tmp_path: Path) -> None:
-    leaving = (Opened(target="empty"), Done(key="owned:pods"))
-    assert journal_of(tmp_path, *leaving).done() == {"owned:pods"}
-    assert journal_of(tmp_path, *leaving, Opened(target="empty", attempt=2)).done() == {"owned:pods"}
+    leaving = (Opened(target="empty"), Done(key="owned:pods", boot="1"))
+    left = {"owned:pods": "1"}
+    assert journal_of(tmp_path, *leaving).done() == left
+    assert journal_of(tmp_path, *leaving, Opened(target="empty", attempt=2)).done() == left
     joined_again = (*leaving, Opened(target="a"), Opened(target="empty"))
-    assert journal_of(tmp_path, *joined_again).done() == frozenset()
+    assert journal_of(tmp_path, *joined_again).done() == {}
 
 
 def test_a_verdict_counts_only_while_nothing_changed_after_it(tmp_path: Path) -> None:
