@@ -11,18 +11,23 @@ from flexnode.clock import Clock
 from flexnode.components.layout import KUBECONFIG, KUBELET_CERTIFICATE
 from flexnode.generation.generation import Generation
 from flexnode.host.door import Host
-from flexnode.kube import KubeClient, load_kubeconfig
+from flexnode.kube import KubeClient, parse_kubeconfig
 from flexnode.resources.state import Owned
 
 Connect = Callable[[], KubeClient]
 
 
 def has_joined(host: Host) -> bool:
-    """Whether kubelet has a certificate: from then on the machine is a node of its cluster."""
-    return host.files.find(KUBELET_CERTIFICATE) is not None
+    """Whether kubelet has its certificate, and with it a kubeconfig: from then on the machine is a node."""
+    return all(host.files.find(path) is not None for path in (KUBELET_CERTIFICATE, KUBECONFIG))
 
 
-def make_connect(clock: Clock, proxies: Proxies | None = None) -> Connect:
+def is_same_machine(theirs: str, ours: str) -> bool:
+    """By their system UUIDs. A machine without one of its own, or a Node that tells none, proves nothing."""
+    return not theirs or not ours or theirs.lower() == ours.lower()
+
+
+def make_connect(host: Host, clock: Clock, proxies: Proxies | None = None) -> Connect:
     """How to get a client; its certificate is read again whenever kubelet has renewed it.
 
     kubelet's kubeconfig says where the cluster is, so that neither leaving nor going back needs the user's
@@ -30,7 +35,8 @@ def make_connect(clock: Clock, proxies: Proxies | None = None) -> Connect:
     """
 
     def connect() -> KubeClient:
-        connection = load_kubeconfig(Path(KUBECONFIG))
+        text = host.files.read(KUBECONFIG)
+        connection = parse_kubeconfig(text, origin=KUBECONFIG, folder=Path(KUBECONFIG).parent)
         proxy = proxies.find(connection.server) if proxies else None
         if proxy is not None:
             connection = replace(connection, proxy=proxy.url)

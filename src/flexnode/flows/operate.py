@@ -56,7 +56,7 @@ def prepare(
     fetch: Fetch = fetch_nothing
     if target is not None:
         fetch = make_fetch(target, contents.store, clock=clock, progress=workplace.progress)
-    connect = make_connect(clock, make_proxies(spec) if spec else None)
+    connect = make_connect(host, clock, make_proxies(spec) if spec else None)
     system_uuid = read_facts(host).system_uuid
     leaving = Leaving(
         host=host,
@@ -65,6 +65,7 @@ def prepare(
         connect=connect,
         force=force,
         progress=workplace.progress,
+        stop=workplace.stop,
     )
     readiness = Readiness(
         host=host,

@@ -13,15 +13,15 @@ from datetime import datetime
 
 from flexnode.clock import Clock
 from flexnode.components.layout import CONTAINERD, KUBELET
-from flexnode.errors import FlexError, HostError, KubeError
-from flexnode.flows.node_api import find_node_name, has_joined
+from flexnode.errors import FlexError, KubeError
+from flexnode.flows.node_api import find_node_name, has_joined, is_same_machine
 from flexnode.generation.apply import Stopped
 from flexnode.generation.deadline import Deadline
 from flexnode.generation.generation import Generation
 from flexnode.host.door import Host
 from flexnode.kube import Api, Code
 from flexnode.kube.kubelet_health import find_kubelet_fault
-from flexnode.kube.leases import find_node_lease
+from flexnode.kube.leases import Lease, find_node_lease
 from flexnode.kube.nodes import Node, find_node
 from flexnode.progress import Progress, Silent
 
@@ -30,7 +30,17 @@ STABLE = 20.0
 
 _PAUSE = 1.0
 _UNITS = (CONTAINERD, KUBELET)
-_UNREACHABLE = frozenset({Code.UNREACHABLE, Code.TIMEOUT, Code.DNS, Code.SERVER_ERROR, Code.THROTTLED})
+_UNREACHABLE = frozenset(
+    {
+        Code.UNREACHABLE,
+        Code.CONNECTION_LOST,
+        Code.TIMEOUT,
+        Code.DNS,
+        Code.SERVER_ERROR,
+        Code.THROTTLED,
+    }
+)
+"""What says nothing about this node. A proxy that refuses is not among it: the change may have named it."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -54,7 +64,6 @@ class Readiness:
             gate=self,
             node=find_node_name(generation),
             version=f"v{generation.kubernetes}",
-            since=self.clock.now(),
             connections=connections,
         )
         known = has_joined(self.host)
@@ -74,6 +83,15 @@ class Readiness:
             self.clock.sleep(_PAUSE)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Invocation:
+    """One start of a unit, and when it was first seen: by the clock that does not jump, and by the other."""
+
+    name: str
+    seen: float
+    at: datetime
+
+
 @dataclass(kw_only=True, slots=True)
 class _Watch:
     """One wait for readiness: what was seen so far."""
@@ -81,12 +99,12 @@ class _Watch:
     gate: Readiness
     node: str | None  # None: this generation joins no cluster
     version: str
-    since: datetime
     connections: ExitStack
     healthy_here: bool = False
     _api: Api | None = None
     _sandbox: bool = False
-    _invocations: dict[str, tuple[str, float]] = field(default_factory=dict)
+    _invocations: dict[str, _Invocation] = field(default_factory=dict)
+    _heartbeat: Lease | None = None  # the first one seen of this kubelet
 
     def look(self) -> FlexError | None:
         """The first thing that is missing; None when nothing is."""
@@ -108,12 +126,16 @@ class _Watch:
                 self._invocations.pop(name, None)
                 return _pending("node/unit-down", f"{name} is not running", f"see journalctl -u {name}")
             known = self._invocations.get(name)
-            if known is None or known[0] != unit.invocation:
-                self._invocations[name] = (unit.invocation, self.gate.clock.monotonic())
+            if known is None or known.name != unit.invocation:
+                clock = self.gate.clock
+                self._invocations[name] = _Invocation(
+                    name=unit.invocation, seen=clock.monotonic(), at=clock.now()
+                )
+                self._heartbeat = None
         if not self._sandbox:
             try:
                 self.gate.host.runtime.try_sandbox()
-            except HostError as error:
+            except FlexError as error:
                 return error
             self._sandbox = True
         if fault := self.gate.find_kubelet_fault():
@@ -138,7 +160,7 @@ class _Watch:
         return self._find_fault(node) or self._find_silence(self._api, node)
 
     def _find_fault(self, node: Node) -> FlexError | None:
-        if not _is_same(node.system_uuid, self.gate.system_uuid):
+        if not is_same_machine(node.system_uuid, self.gate.system_uuid):
             return FlexError(
                 f"the name {node.name} belongs to another machine (system UUID {node.system_uuid})",
                 code="join/name-taken",
@@ -156,24 +178,22 @@ class _Watch:
         return None
 
     def _find_silence(self, api: Api, node: Node) -> FlexError | None:
+        """Renewed after the restart: by the clock, or, since clocks are set, by another time than before."""
         lease = find_node_lease(api, node.name)
-        if lease is None or lease.renewed is None or lease.renewed < self.since:
-            return _pending("node/silent", "kubelet has not renewed the node's Lease since it was started")
-        return None
+        if lease is not None and lease.renewed is not None:
+            self._heartbeat = self._heartbeat or lease
+            if lease.renewed != self._heartbeat.renewed or lease.renewed >= self._invocations[KUBELET].at:
+                return None
+        return _pending("node/silent", "kubelet has not renewed the node's Lease since it was started")
 
     def _find_instability(self) -> FlexError | None:
         now = self.gate.clock.monotonic()
-        youngest = max(since for _, since in self._invocations.values())
+        youngest = max(each.seen for each in self._invocations.values())
         if now - youngest >= STABLE:
             return None
         return _pending(
             "node/unstable", f"Ready; watching its services for {STABLE - (now - youngest):.0f} s more"
         )
-
-
-def _is_same(theirs: str, ours: str) -> bool:
-    """A machine without a UUID of its own, or a Node that tells none, proves nothing."""
-    return not theirs or not ours or theirs.lower() == ours.lower()
 
 
 def _pending(code: str, message: str, hint: str = "") -> FlexError:
