@@ -289,7 +289,7 @@ def reboot(lab: Lab) -> None:
 
 def test_what_kubelet_made_again_after_a_reboot_leaves_again(node: Lab) -> None:
     node.host.files.place(BOOT_ID, "one\n")
-    crash(node, lambda: node.activation.activate(Generation()), "before stop kubelet.service")
+    crash(node, lambda: node.activation.activate(Generation()), "before disable kubelet.service")
     reboot(node)
     assert node.host.runtime.pods == ["web"]
     outcome = node.activation.recover()
