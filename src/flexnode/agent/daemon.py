@@ -73,6 +73,7 @@ class Agent:
     marked: Marked = field(default_factory=Marked)
     _started: datetime = field(init=False)
     _reading: Reading | None = None
+    _spec: NodeSpec | None = None  # the last that was valid
     _standing: Standing | None = None
     _remedy: health.Remedy = field(default_factory=health.Remedy)
     _next_look: float = float("-inf")
@@ -85,9 +86,7 @@ class Agent:
 
     def run(self) -> None:
         """Until somebody asks it to stop."""
-        self.board.prepare()
-        self.mind, self.records, self.marked = self.memory.recall()
-        self.notifier.ready()
+        self.begin()
         with self.pulse.passed_on():
             while not self.bell.stop:
                 self.pulse.beat()
@@ -96,6 +95,12 @@ class Agent:
                     self.bell.wait(pause, (self.config_watch, self.managed_watch))
             self.notifier.stopping()
         _log.info("stopped")
+
+    def begin(self) -> None:
+        """Go on from where the process before this one was. systemd need not wait for a bootstrap."""
+        self.board.prepare()
+        self.mind, self.records, self.marked = self.memory.recall()
+        self.notifier.ready()
 
     def turn(self) -> float:
         """One round; answers for how many seconds nothing is due."""
@@ -111,7 +116,7 @@ class Agent:
         situation = self._describe(standing, reading)
         choice = choose(situation, self.mind, self.clock.monotonic())
         if choice.task not in (Task.WAIT, Task.IDLE):
-            return self._perform(choice.task, Case(situation=situation, reading=reading))
+            return self._perform(choice.task, Case(situation=situation, reading=reading, spec=self._spec))
         findings = Findings(
             invalid=reading.failure, faults=self._remedy.faults, given_up=self._remedy.given_up
         )
@@ -159,7 +164,8 @@ class Agent:
             return reading
         self._reading = reading
         if reading.resolved is not None:
-            self.open_log(reading.resolved.spec.agent)
+            self._spec = reading.resolved.spec
+            self.open_log(self._spec.agent)
             for warning in reading.resolved.warnings:
                 _log.warning("%s", warning)
         if reading.failure is not None and (before is None or before.failure != reading.failure):
@@ -214,7 +220,7 @@ class Agent:
 
     def _describe(self, standing: Standing, reading: Reading) -> Situation:
         """The situation, with what is remembered brought in line with it."""
-        state, spec = standing.state, reading.resolved.spec.agent if reading.resolved else AgentSpec()
+        state, spec = standing.state, self._spec
         situation = Situation(
             desired=state.desired,
             current=state.current,
@@ -223,8 +229,9 @@ class Agent:
             config=reading.digest,
             stamp=reading.stamp,
             touched=self._touched,
-            repairs=spec.drift is DriftPolicy.REPAIR,
-            check_interval=spec.full_check_interval,
+            # What nobody can read may say that drift shall stay.
+            repairs=spec is not None and spec.agent.drift is DriftPolicy.REPAIR,
+            check_interval=(spec.agent if spec else AgentSpec()).full_check_interval,
         )
         self.mind = settle(self.mind, situation)
         if state.current and state.current != self.mind.generation and reading.resolved is not None:
@@ -237,7 +244,7 @@ class Agent:
         self.notifier.status(assessment.message)
         node = standing.node
         if node and _is_node(standing) and has_joined(self.host):
-            spec = reading.resolved.spec if reading.resolved else None
+            spec = self._spec
             # Labels of a configuration that waits or was refused are not the node's.
             identity = spec.identity if spec and reading.digest == self.mind.config else None
             if self.herald.is_due(node, assessment, identity, self.marked):

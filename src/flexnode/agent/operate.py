@@ -35,14 +35,11 @@ _DONE = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """What a task is about."""
+    """What a task is about. `spec` is the last valid one: it may be that of an earlier reading."""
 
     situation: Situation
     reading: Reading
-
-    @property
-    def spec(self) -> NodeSpec | None:
-        return self.reading.resolved.spec if self.reading.resolved else None
+    spec: NodeSpec | None = None
 
 
 @dataclass(kw_only=True)
