@@ -91,14 +91,10 @@ class Machine:
         return self.folder / "root"
 
     def lay_out(self) -> None:
-        for path in (
-            "etc/systemd/system",
-            "usr/lib/systemd/system",
-            "usr/local/bin",
-            "etc/sysctl.d",
-            "var/lib",
-        ):
+        units = "etc/systemd/system/multi-user.target.wants"
+        for path in (units, "usr/lib/systemd/system", "usr/local/bin", "etc/sysctl.d", "var/lib"):
             (self.root / path).mkdir(parents=True)
+        (self.root / units / "ssh.service").symlink_to("/usr/lib/systemd/system/ssh.service")
         for path, text in {"etc/crictl.yaml": "debug: true\n", "etc/hosts": "127.0.0.1 localhost\n"}.items():
             (self.root / path).write_text(text)
             (self.root / path).chmod(0o640)
@@ -137,15 +133,13 @@ class Machine:
             observer=self.watch,
         )
 
-    def in_child(
-        self, act: Callable[[Machine], object], *, prepare: Callable[[], None] = lambda: None
-    ) -> bool:
-        """Whether a process of its own lived to the end of `act`."""
+    def in_child(self, act: Callable[[Machine], object], arm: Callable[[], None] = lambda: None) -> bool:
+        """Whether a process of its own lived to the end of `act`; `arm` is the first that it does."""
         child = os.fork()
         if not child:
             status = 1
             try:
-                prepare()
+                arm()
                 act(self)
                 status = 0
             finally:
@@ -231,9 +225,8 @@ def go_on(machine: Machine, ask: Callable[[Machine], object]) -> None:
 def differences(found: Any, wanted: Any, where: str = "") -> list[str]:
     if isinstance(found, dict) and isinstance(wanted, dict):
         keys = sorted(found.keys() | wanted.keys())
-        return [
-            each for key in keys for each in differences(found.get(key), wanted.get(key), f"{where}/{key}")
-        ]
+        pairs = ((found.get(key), wanted.get(key), f"{where}/{key}") for key in keys)
+        return [each for pair in pairs for each in differences(*pair)]
     return [] if found == wanted else [f"{where}: {found!r} instead of {wanted!r}"]
 
 
@@ -277,7 +270,7 @@ def test_killed_between_any_two_instructions_it_ends_as_if_nothing_had_happened(
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_REAL, delay)
 
-        killed += not machine.in_child(ask, prepare=arm)
+        killed += not machine.in_child(ask, arm)
         go_on(machine, ask)
         complaints += [f"killed after {delay} s: {each}" for each in differences(machine.ending(), wanted)]
     assert killed
