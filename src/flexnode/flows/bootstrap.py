@@ -38,13 +38,14 @@ def bootstrap(resolved: Resolved, workplace: Workplace, options: BootstrapOption
         target = make_target(resolved, workplace)
         crew = prepare(workplace, "bootstrap", target=target)
         seconds = options.seconds or target.spec.agent.bootstrap_timeout
-        outcome = crew.activation.activate(
-            target.generation,
-            operation="bootstrap",
-            inputs=target.inputs,
-            seconds=seconds,
-            retry=options.retry,
-        )
+        with crew.at_work() as activation:
+            outcome = activation.activate(
+                target.generation,
+                operation="bootstrap",
+                inputs=target.inputs,
+                seconds=seconds,
+                retry=options.retry,
+            )
         return crew.complete(outcome), target.config
 
     return record_bootstrap(workplace.directory, workplace.clock, work)

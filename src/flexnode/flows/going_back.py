@@ -8,10 +8,14 @@ from flexnode.generation.outcome import Outcome
 from flexnode.model.spec import NodeSpec
 
 
-def rollback(workplace: Workplace, *, seconds: float) -> Outcome:
-    """The generation that is left behind is rejected: nothing activates it again by itself."""
-    crew = prepare(workplace, "rollback")
-    return crew.complete(crew.activation.rollback(seconds=seconds))
+def rollback(workplace: Workplace, *, seconds: float, spec: NodeSpec | None = None) -> Outcome:
+    """The generation that is left behind is rejected: nothing activates it again by itself.
+
+    `spec`: the configuration, where it can be read, as for `recover`.
+    """
+    crew = prepare(workplace, "rollback", spec=spec)
+    with crew.at_work() as activation:
+        return crew.complete(activation.rollback(seconds=seconds))
 
 
 def recover(workplace: Workplace, *, spec: NodeSpec | None = None) -> Outcome | None:
@@ -20,10 +24,12 @@ def recover(workplace: Workplace, *, spec: NodeSpec | None = None) -> Outcome | 
     `spec`: the configuration, where it can be read: a file with a secret in it cannot be written without.
     """
     crew = prepare(workplace, "recover", spec=spec)
-    outcome = crew.activation.recover()
+    with crew.at_work() as activation:
+        outcome = activation.recover()
     return None if outcome is None else crew.complete(outcome)
 
 
-def prepare_boot(workplace: Workplace) -> None:
+def prepare_boot(workplace: Workplace, *, spec: NodeSpec | None = None) -> None:
     """Before containerd and kubelet start: give them the files of one generation, and not of two."""
-    prepare(workplace, "recover at boot").activation.prepare_boot()
+    with prepare(workplace, "recover at boot", spec=spec).at_work() as activation:
+        activation.prepare_boot()

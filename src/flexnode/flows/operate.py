@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import msgspec
@@ -31,6 +33,13 @@ class Crew:
 
     activation: Activation
     leaving: Leaving
+    watcher: Watcher
+
+    @contextmanager
+    def at_work(self) -> Iterator[Activation]:
+        """The activation; whatever it leaves open in the progress ends with the block."""
+        with self.watcher:
+            yield self.activation
 
     def complete(self, outcome: Outcome) -> Outcome:
         """The outcome, with what leaving the cluster left undone."""
@@ -58,6 +67,7 @@ def prepare(
         fetch = make_fetch(target, contents.store, clock=clock, progress=workplace.progress)
     connect = make_connect(host, clock, make_proxies(spec) if spec else None)
     system_uuid = read_facts(host).system_uuid
+    watcher = Watcher(progress=workplace.progress, events=open_events(directory, clock, operation))
     leaving = Leaving(
         host=host,
         clock=clock,
@@ -72,6 +82,7 @@ def prepare(
         clock=clock,
         system_uuid=system_uuid,
         connect=connect,
+        find_kubelet_fault=workplace.find_kubelet_fault,
         progress=workplace.progress,
         stop=workplace.stop,
     )
@@ -84,7 +95,7 @@ def prepare(
         clock=clock,
         fetch=fetch,
         verify=readiness,
-        observer=Watcher(progress=workplace.progress, events=open_events(directory, clock, operation)),
+        observer=watcher,
         stop=workplace.stop,
     )
-    return Crew(activation=activation, leaving=leaving)
+    return Crew(activation=activation, leaving=leaving, watcher=watcher)

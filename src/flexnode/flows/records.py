@@ -25,8 +25,8 @@ EVENTS_LIMIT = 4 << 20
 _QUIET = frozenset({Name.JOURNAL, Name.LEDGER, Name.STATE})
 
 
-class Provision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`provision.json`: the result of the last bootstrap."""
+class Provision(msgspec.Struct, frozen=True, kw_only=True):
+    """`provision.json`: the result of the last bootstrap. Scripts read it, so that no field is ever left out."""
 
     result: str
     started: datetime
@@ -99,21 +99,26 @@ def find_provision(directory: StateDirectory) -> Provision | None:
 def record_bootstrap(
     directory: StateDirectory, clock: Clock, work: Callable[[], tuple[Outcome, str]]
 ) -> Outcome:
-    """Do `work`, which answers an outcome and the configuration's digest, and write down how it went."""
+    """Do `work`, which answers an outcome and the configuration's digest, and write down how it went.
+
+    A record that cannot be written takes nothing from what was done: it is a warning of the outcome.
+    """
     started = clock.now()
     try:
         outcome, config = work()
     except FlexError as error:
-        failure = Failure.of(error)
-        save_provision(directory, _describe("failed", started, clock, failure))
+        with suppress(FlexError):  # what keeps it from being written is hardly the news
+            save_provision(directory, _describe("failed", started, clock, Failure.of(error)))
         raise
     described = _describe(outcome.result.value, started, clock, outcome.failure)
-    save_provision(
-        directory,
-        msgspec.structs.replace(
-            described, config=config, generation=outcome.generation, timings=outcome.timings
-        ),
+    record = msgspec.structs.replace(
+        described, config=config, generation=outcome.generation, timings=outcome.timings
     )
+    try:
+        save_provision(directory, record)
+    except FlexError as error:
+        warning = f"how it went could not be written down: {error.message}"
+        return msgspec.structs.replace(outcome, warnings=(*outcome.warnings, warning))
     return outcome
 
 

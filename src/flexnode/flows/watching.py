@@ -29,7 +29,7 @@ class _Failed(Exception):
 
 @dataclass(kw_only=True, slots=True)
 class Watcher:
-    """An `Observer`."""
+    """An `Observer`. After a `with` of it no step is left open, wherever between two the operation ended."""
 
     progress: Progress
     events: Events
@@ -43,6 +43,13 @@ class Watcher:
             self._begin(name, key)
         elif name not in _MANY or moment is Moment.FAILED:
             self._end(name, failed=moment is Moment.FAILED)
+
+    def __enter__(self) -> Watcher:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        while self._open:
+            self._end(self._open[0][0], failed=kind is not None)
 
     def _begin(self, name: Name, key: str) -> None:
         if not (self._open and self._open[-1][0] is name):

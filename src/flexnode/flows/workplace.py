@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from flexnode.clock import Clock
 from flexnode.generation.directory import StateDirectory
 from flexnode.host.door import Host
+from flexnode.kube.kubelet_health import find_kubelet_fault
 from flexnode.progress import Progress, Silent
 
 
@@ -19,4 +20,5 @@ class Workplace:
     clock: Clock
     directory: StateDirectory = field(default_factory=StateDirectory)
     progress: Progress = field(default_factory=Silent)
+    find_kubelet_fault: Callable[[], str] = find_kubelet_fault
     stop: Callable[[], bool] = lambda: False
