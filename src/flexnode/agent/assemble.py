@@ -64,7 +64,7 @@ def open_agent(
     )
 
     def connect(spec: NodeSpec | None) -> KubeClient:
-        return make_connect(clock, make_proxies(spec) if spec else None)()
+        return make_connect(host, clock, make_proxies(spec) if spec else None)()
 
     agent = Agent(
         host=host,

@@ -14,22 +14,25 @@ REDACTED = "<redacted>"
 _SHORTEST = 4
 """Shorter values would blacken half of every text, and protect nothing."""
 
-_PATTERNS = tuple(
-    re.compile(pattern, flags)
-    for pattern, flags in (
-        # What is kept of each is what stands in its first group.
-        (r"()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
-        (r"()(?<![a-z0-9.])[a-z0-9]{6}\.[a-z0-9]{16}(?![a-z0-9.])", 0),  # a bootstrap token
-        (r"()\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)*", 0),  # a JSON web token
-        (r"(\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}", re.IGNORECASE),
-        (r"(\b[a-z][a-z0-9+.-]*://)[^\s/@\"']+@", re.IGNORECASE),  # a login in a URL
-        (
-            r"((?:password|passwd|secret|token|api[_-]?key|private[_-]?key|client-key-data|sas)"
-            r"[\w-]*[\"']?\s*[:=]\s*[\"']?)[^\s\"',;&}<{]{4,}",
-            re.IGNORECASE,
-        ),
-        (r"([?&](?:sig|se|code|key)=)[^\s&\"']+", re.IGNORECASE),
-    )
+_NAMED = re.compile(
+    r"((?:password|passwd|secret|token|api[_-]?key|private[_-]?key|client-key-data|sas)"
+    r"[\w-]*[\"']?\s*[:=]\s*[\"']?)([^\s\"',;&}<{]{4,})",
+    re.IGNORECASE,
+)
+"""A value whose name says that it is secret."""
+
+_LOGIN = re.compile(r"://[^\s/@\"':]*:([^\s/@\"']+)@")
+
+# What is kept of each is what stands in its first group.
+_PATTERNS = (
+    re.compile(r"()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
+    re.compile(r"()\A[\w+/=\s]+-----END [A-Z ]*PRIVATE KEY-----"),  # its beginning was cut off
+    re.compile(r"()(?<![a-z0-9.])[a-z0-9]{6}\.[a-z0-9]{16}(?![a-z0-9.])"),  # a bootstrap token
+    re.compile(r"()\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)*"),  # a JSON web token
+    re.compile(r"(\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}", re.IGNORECASE),
+    re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/@\"']+@", re.IGNORECASE),  # a login in a URL
+    re.compile(r"([?&](?:sig|se|code|key)=)[^\s&\"']+", re.IGNORECASE),
+    _NAMED,
 )
 
 
@@ -46,6 +49,14 @@ class Redactor:
         for pattern in _PATTERNS:
             text = pattern.sub(lambda match: f"{match[1]}{REDACTED}", text)
         return text
+
+
+def find_named(text: str) -> Iterator[str]:
+    """The values in a text whose names say that they are secret, and the passwords in its URLs: for documents
+    that cannot be decoded.
+    """
+    yield from (match[2] for match in _NAMED.finditer(text))
+    yield from (match[1] for match in _LOGIN.finditer(text))
 
 
 def find_secrets(data: Any) -> Iterator[str]:
