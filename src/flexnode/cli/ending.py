@@ -45,5 +45,20 @@ def run(group: click.Group, program: str, arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; run the same command again to go on", err=True)
         return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        return _tell_defect(error, arguments)
     # A verb returns its exit code, or nothing; `--help` makes click return 0.
     return outcome if isinstance(outcome, int) else 0
+
+
+def _tell_defect(error: Exception, arguments: Sequence[str]) -> int:
+    """What should not have happened: in words that can be reported, not as a page of Python."""
+    from flexnode.cli.defect import describe_defect, render_traceback, wants_debug
+
+    if wants_debug(arguments):
+        click.echo(render_traceback(error), err=True)
+    defect = describe_defect(error)
+    render_error(defect, json=wants_json(arguments))
+    return exit_code(defect)

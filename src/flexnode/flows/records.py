@@ -26,7 +26,7 @@ _QUIET = frozenset({Name.JOURNAL, Name.LEDGER, Name.STATE})
 
 
 class Provision(msgspec.Struct, frozen=True, kw_only=True):
-    """`provision.json`: the result of the last bootstrap. Scripts read it, so that no field is ever left out."""
+    """`provision.json`: the result of the last bootstrap. Scripts read it: no field is ever left out."""
 
     result: str
     started: datetime
