@@ -89,7 +89,8 @@ def treat(vitals: Vitals, records: Records, now: float) -> tuple[Records, Remedy
     stopped = tuple(name for name in confirmed if _is_stopped(vitals.units[name]))
     ill = [name for name in confirmed if name not in stopped]
     curable = [name for name in ill if len(after[name].restarts) < RESTARTS]
-    chosen = ill[0] if ill and ill[0] in curable else ""
+    first = next((name for name in UNITS if after[name].strikes), "")
+    chosen = first if first in curable else ""
     suspected = any(each.strikes and name not in confirmed for name, each in after.items())
     remedy = Remedy(
         restart=chosen,
