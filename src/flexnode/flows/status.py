@@ -26,8 +26,8 @@ _TAIL = 1 << 18
 """How many bytes of the event log the last operation is looked for in."""
 
 
-class _Data(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    pass
+class _Data(msgspec.Struct, frozen=True, kw_only=True):
+    """Scripts read it: no field is ever left out."""
 
 
 class Fault(_Data, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""A service that hangs is restarted, one that just started is given its time, and nothing is tried forever."""
+"""A service that hangs is restarted, one that just started is given time, and none is restarted forever."""
 
 from __future__ import annotations
 
