@@ -75,7 +75,7 @@ def test_the_record_of_the_last_bootstrap_is_what_is_read(root: Path, directory:
         ended=WHEN,
         code="x/y",
         kind=Kind.TERMINAL,
-        timings=(Timing(name=Name.STAGE, seconds=1.5),),
+        timings=(Timing(name=Name.STAGE, seconds=1.5, key="g"),),
     )
     save_provision(directory, provision)
     found = read(root).provision
