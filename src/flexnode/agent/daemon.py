@@ -80,6 +80,7 @@ class Agent:
     _touched: float | None = None
     _followed: tuple[str, ...] | None = None
     _inputs_followed: tuple[str, ...] = ()
+    _complained: str = ""
 
     def __post_init__(self) -> None:
         self._started = self.clock.now()
@@ -99,7 +100,10 @@ class Agent:
     def begin(self) -> None:
         """Go on from where the process before this one was. systemd need not wait for a bootstrap."""
         self.board.prepare()
-        self.mind, self.records, self.marked = self.memory.recall()
+        try:
+            self.mind, self.records, self.marked = self.memory.recall()
+        except FlexError as error:
+            _log.warning("what the agent knew is lost: %s", error.message)
         self.notifier.ready()
 
     def turn(self) -> float:
@@ -125,7 +129,7 @@ class Agent:
         if choice.task is Task.IDLE:
             self._forget()
             return TICK
-        self.memory.keep(self.mind, self.records, self.marked)
+        self._remember()
         return self._until_next(choice, standing)
 
     def show_work(self, line: str) -> None:
@@ -141,7 +145,7 @@ class Agent:
             # The files that it wrote are as it left them, and its units have just been started.
             self._followed = None
             self._remedy = health.Remedy()
-        self.memory.keep(self.mind, self.records, self.marked)
+        self._remember()
         return 0.0
 
     def _begin_again(self) -> None:
@@ -235,7 +239,13 @@ class Agent:
         )
         self.mind = settle(self.mind, situation)
         if state.current and state.current != self.mind.generation and reading.resolved is not None:
-            config = find_origin(self.standings.directory, state.current, reading.resolved, reading.digest)
+            try:
+                config = find_origin(
+                    self.standings.directory, state.current, reading.resolved, reading.digest
+                )
+            except FlexError as error:
+                self._complain(error)
+                config = reading.digest
             self.mind = replace(self.mind, generation=state.current, config=config, drift=())
             _log.info("generation %s is current; it is kept as it is", state.current)
         return situation
@@ -262,10 +272,27 @@ class Agent:
         self.board.show(self._status(assessment))
         return TICK
 
+    def _remember(self) -> None:
+        """A full or broken disk costs the memory of what was tried, and not the agent."""
+        try:
+            self.memory.keep(self.mind, self.records, self.marked)
+        except FlexError as error:
+            self._complain(error)
+        else:
+            self._complained = ""
+
     def _forget(self) -> None:
         """The machine left: the next node that it becomes owes nothing to this one."""
         self.mind, self.records, self.marked = Mind(), {}, Marked()
-        self.memory.forget()
+        try:
+            self.memory.forget()
+        except FlexError as error:
+            self._complain(error)
+
+    def _complain(self, error: FlexError) -> None:
+        if error.message != self._complained:
+            _log.warning("%s (%s)", error.message, error.code)
+        self._complained = error.message
 
     def _until_next(self, choice: Choice, standing: Standing) -> float:
         now = self.clock.monotonic()

@@ -52,9 +52,13 @@ class Memory:
         self._directory = directory
         self._clock = clock
         self._saved: _Memory | None = None
+        self._foreign = False  # a newer version wrote it: it is not ours to change
 
     def recall(self) -> tuple[Mind, Records, Marked]:
+        """Raises a StateError where a newer version of the product wrote it, which then stays as it is."""
+        self._foreign = True
         found = load(self._path, _Memory).value or _Memory()
+        self._foreign = False
         mind = Mind(
             generation=found.generation,
             config=found.config,
@@ -80,13 +84,13 @@ class Memory:
             },
             marked=marked,
         )
-        if memory != self._saved:
+        if memory != self._saved and not self._foreign:
             self._directory.prepare()
             save(self._path, memory)
             self._saved = memory
 
     def forget(self) -> None:
-        if self._path.exists():
+        if self._path.exists() and not self._foreign:
             remove(self._path)
         self._saved = None
 

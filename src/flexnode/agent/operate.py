@@ -15,6 +15,7 @@ from flexnode.agent.work import Work, give_memory_back
 from flexnode.clock import Clock
 from flexnode.errors import FlexError, Kind
 from flexnode.generation.apply import Stopped
+from flexnode.generation.node_state import Desired
 from flexnode.generation.outcome import Failure, Outcome, Result
 from flexnode.kube.events import Severity
 from flexnode.model.spec import NodeSpec
@@ -83,7 +84,8 @@ class Operator:
         """Do it. Asked to stop, it ends where the next process goes on."""
         if task is Task.REPAIR:
             mind = after_repair(mind, self.clock.monotonic())
-        self.interrupt.first = task is Task.APPLY and case.situation.current is None
+        joining = case.situation.current is None and case.situation.desired is not Desired.LEFT
+        self.interrupt.first = joining and task in (Task.APPLY, Task.RECOVER)
         try:
             with self.pulse.working():
                 return self._do(task, case, mind)

@@ -8,6 +8,8 @@ import pytest
 
 from flexnode.errors import FlexError, HostError
 from flexnode.generation import Desired, Stopped
+from flexnode.generation.durable import seal
+from flexnode.generation.lock import hold
 from flexnode.kube.nodes import NODES
 from flexnode.resources import Disruption
 from unit.agent.samples import NODE, World, leave
@@ -326,8 +328,6 @@ class TestHealth:
         assert joined.status.healthy
 
     def test_nothing_is_touched_while_somebody_works_on_the_machine(self, joined: World) -> None:
-        from flexnode.generation.lock import hold
-
         joined.lab.host.runtime.up = False
         with hold(joined.lab.directory.lock, "bootstrap by hand", clock=joined.clock):
             joined.live(600)
@@ -445,11 +445,41 @@ class TestTelling:
         assert "0123456789abcdef" not in path.read_text()
 
     def test_state_of_a_newer_version_is_told_and_left_alone(self, joined: World) -> None:
-        from flexnode.generation.durable import seal
-
         joined.lab.directory.state.write_bytes(seal({}, schema=99))
         joined.live(600)
         assert joined.work.asked == []
         assert joined.status.failure is not None
         assert joined.status.failure.code == "state/newer-version"
         assert joined.status.reason == "StateUnusable"
+
+
+class TestTroubleOfItsOwn:
+    def test_a_disk_that_takes_nothing_costs_the_memory_and_not_the_agent(self, joined: World) -> None:
+        (joined.lab.directory.root / ".agent.json.new").mkdir()  # in the way of every write of its memory
+        joined.lab.host.runtime.up = False
+        joined.live(600)
+        assert "restart containerd.service" in joined.lab.host.writes
+        assert joined.status.reason == "ContainerdUnhealthy"
+
+    def test_memory_of_a_newer_version_is_left_alone(self, joined: World) -> None:
+        path = joined.lab.directory.root / "agent.json"
+        path.write_bytes(seal({}, schema=99))
+        before = path.read_bytes()
+        joined.boot()
+        joined.live(120)
+        assert joined.status.healthy
+        assert path.read_bytes() == before
+
+    def test_it_runs_until_it_is_told_to_stop(self, world: World) -> None:
+        waits: list[float] = []
+
+        def wait(seconds: float, _sources: object = ()) -> None:
+            waits.append(seconds)
+            world.bell.stop = len(waits) == 3
+            world.clock.sleep(seconds)
+
+        world.bell.wait = wait  # type: ignore[method-assign]
+        world.agent.run()
+        assert len(waits) == 3
+        assert max(waits) <= 60
+        assert world.status.healthy
