@@ -1,4 +1,7 @@
-"""All that lasts on a machine, as lines to be compared before a node and after it."""
+"""All that lasts on a machine, as lines to be compared before a node and after it.
+
+Targets are left out: network-online.target, once reached, stays so until the next boot, whoever asked for it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ getfattr -R -h -d -m - -e hex /etc /opt /usr/local 2>/dev/null || true
 
 RUNNING = r"""
 echo "== units"; systemctl list-unit-files --no-legend --plain
-systemctl list-units --all --no-legend --plain --type=service,socket,timer,slice,mount,swap,target \
+systemctl list-units --all --no-legend --plain --type=service,socket,timer,slice,mount,swap \
   | awk '{print $1, $2, $3}' | grep -v -e '^session-' -e '^user' -e '^run-user' -e '^systemd-' -e '^apt-' \
   -e '^dpkg-' -e '^man-db' -e '^e2scrub' -e '^fstrim' -e '^initrd' -e '^modprobe@' -e '^emergency' \
   -e '^rescue' | sort

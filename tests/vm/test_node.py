@@ -42,6 +42,11 @@ def terminal_of(one: Machine) -> node_agent.Terminal:
     return node_agent.Terminal(lab=one.lab, node=one.node, progress=Silent())
 
 
+def require_same(before: list[str], after: list[str]) -> None:
+    found = differences(before, after)
+    assert not found, "\n".join(["", *found])
+
+
 def verb(
     one: Machine, *words: str, expect: tuple[int, ...] = (0,), timeout: float = 600
 ) -> dict[str, object]:
@@ -56,7 +61,7 @@ def test_a_stock_machine_becomes_a_node_that_runs_pods_and_is_pristine_again(
 ) -> None:
     one = make_machine("edge1")
     machine.reboot(one.lab, one.node, session_lab.clock)
-    before, kernel = look(one), look_at_kernel(one)
+    kernel, before = look_at_kernel(one), look(one)  # in this order: reading every sysctl mounts one
     node_agent.prepare(terminal_of(one), session_lab.parts)
     assert verb(one, "plan", expect=(CHANGES,))["disruption"] == "restart-kubelet"
     assert verb(one, "bootstrap")["result"] == "confirmed"
@@ -73,10 +78,10 @@ def test_a_stock_machine_becomes_a_node_that_runs_pods_and_is_pristine_again(
     assert verb(one, "unbootstrap", "--yes")["result"] == "left"
     assert session_lab.kubectl("get", "nodes", "-o", "name", "--ignore-not-found").strip() == ""
     one.sh(f"sh {UNINSTALL} --purge 2>&1", timeout=300)
-    assert differences(before, look(one)) == []
+    require_same(before, look(one))
     machine.reboot(one.lab, one.node, session_lab.clock)
-    assert differences(kernel, look_at_kernel(one)) == []
-    assert differences(before, look(one)) == []
+    require_same(kernel, look_at_kernel(one))
+    require_same(before, look(one))
 
 
 def test_a_second_bootstrap_touches_nothing(prepared: Machine) -> None:
