@@ -11,7 +11,7 @@ from flexnode.clock import Clock
 from flexnode.components.layout import KUBECONFIG, KUBELET_CERTIFICATE
 from flexnode.generation.generation import Generation
 from flexnode.host.door import Host
-from flexnode.kube import KubeClient, parse_kubeconfig
+from flexnode.kube import Connection, KubeClient, parse_kubeconfig
 from flexnode.resources.state import Owned
 
 Connect = Callable[[], KubeClient]
@@ -27,6 +27,11 @@ def is_same_machine(theirs: str, ours: str) -> bool:
     return not theirs or not ours or theirs.lower() == ours.lower()
 
 
+def read_connection(host: Host) -> Connection:
+    """The way to the cluster that kubelet wrote down when it joined."""
+    return parse_kubeconfig(host.files.read(KUBECONFIG), origin=KUBECONFIG, folder=Path(KUBECONFIG).parent)
+
+
 def make_connect(host: Host, clock: Clock, proxies: Proxies | None = None) -> Connect:
     """How to get a client; its certificate is read again whenever kubelet has renewed it.
 
@@ -35,8 +40,7 @@ def make_connect(host: Host, clock: Clock, proxies: Proxies | None = None) -> Co
     """
 
     def connect() -> KubeClient:
-        text = host.files.read(KUBECONFIG)
-        connection = parse_kubeconfig(text, origin=KUBECONFIG, folder=Path(KUBECONFIG).parent)
+        connection = read_connection(host)
         proxy = proxies.find(connection.server) if proxies else None
         if proxy is not None:
             connection = replace(connection, proxy=proxy.url)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from threading import get_ident
 from typing import Any
 
 from flexnode.clock import FakeClock
@@ -47,15 +49,22 @@ class Timeline(FakeClock):
 
 @dataclass
 class Books:
-    """Progress that remembers what was begun, said and ended; a step that fails ends with a mark."""
+    """Progress that remembers what was begun, said and ended; a step that fails ends with a mark.
+
+    Steps nest within their thread.
+    """
 
     told: list[str] = field(default_factory=list)
-    open: list[str] = field(default_factory=list)
+    _open: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def open(self) -> list[str]:
+        return [title for stack in self._open.values() for title in stack]
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
         self.told.append(title)
-        self.open.append(title)
+        self._open[get_ident()].append(title)
         try:
             yield
         except BaseException:
@@ -67,8 +76,9 @@ class Books:
         self.told.append(f"  {text}")
 
     def _end(self, title: str, how: str) -> None:
-        assert self.open, f"{title} ended twice"
-        assert self.open.pop() == title, f"{title} ended around another step"
+        stack = self._open[get_ident()]
+        assert stack, f"{title} ended twice"
+        assert stack.pop() == title, f"{title} ended around another step"
         self.told.append(f"{title}: {how}")
 
     @property

@@ -16,14 +16,15 @@ from flexnode.config import Resolved
 from flexnode.errors import FlexError
 from flexnode.flows.cluster_facts import connect, detect, make_proxies
 from flexnode.flows.findings import Findings, fill, recall
+from flexnode.flows.node_api import has_joined, read_connection
 from flexnode.flows.parts import choose_parts, load_spec_catalog
 from flexnode.flows.preflight.ask_cluster import AskCluster
-from flexnode.flows.preflight.own import CERTIFICATE, load_ours
+from flexnode.flows.preflight.own import load_ours
 from flexnode.flows.preflight.search import Search
 from flexnode.flows.preflight.situation import Cluster, Ours, Situation
 from flexnode.generation.directory import StateDirectory
 from flexnode.host.door import Host
-from flexnode.kube import ClientCertificateFiles, Credential
+from flexnode.kube import KubeClient
 from flexnode.model.facts import Facts
 from flexnode.model.spec import NodeSpec
 
@@ -48,11 +49,14 @@ def survey(machine: Machine, resolved: Resolved) -> Iterator[Situation]:
     if not spec.cluster.server:
         yield make_situation(machine, spec, ours=ours, cluster=None)
         return
-    credential: Credential | None = None
-    if ours.certificate:
-        file = Path(CERTIFICATE)  # kubelet keeps its certificate and the key in one
-        credential = ClientCertificateFiles(certificate=file, key=file)
-    with AskCluster(lambda: connect(spec, clock=machine.clock, credential=credential)) as cluster:
+
+    def come_in() -> KubeClient:
+        """As the node that the machine is already; as one that wants to join otherwise."""
+        joined = ours.certificate and has_joined(machine.host)
+        credential = read_connection(machine.host).credential if joined else None
+        return connect(spec, clock=machine.clock, credential=credential)
+
+    with AskCluster(come_in) as cluster:
         filled = spec if remembered else _ask(resolved, cluster, machine)
         yield make_situation(machine, filled, ours=ours, cluster=cluster)
 
