@@ -9,7 +9,7 @@ from flexnode.generation.generation import EMPTY_ID, Generation, Need, compose
 from flexnode.generation.ledger import DiskLedger, NoLedger
 from flexnode.generation.lock import find_holder
 from flexnode.generation.node_state import Desired, NodeState, Rejection
-from flexnode.generation.operation import Verify
+from flexnode.generation.order import Verify
 from flexnode.generation.outcome import Failure, Outcome, Result
 from flexnode.generation.plan import Plan
 from flexnode.generation.recover import needs_recovery

@@ -15,7 +15,8 @@ from flexnode.generation.history import History
 from flexnode.generation.judge import Machine
 from flexnode.generation.ledger import Ledger
 from flexnode.generation.lock import hold
-from flexnode.generation.operation import Operation, Order, Tools, Verify, trust
+from flexnode.generation.operation import Operation
+from flexnode.generation.order import Order, Tools, Verify, trust
 from flexnode.generation.outcome import Failure, Outcome
 from flexnode.generation.plan import Plan, make_plan
 from flexnode.generation.recover import Decision, Way, decide, has_ended, next_record

@@ -57,15 +57,15 @@ class Machine:
     def judge(self, step: Step, begun: Mapping[str, State]) -> Move:
         """Look at the resource and say what has to be done. Changes nothing.
 
-        `begun` are the goals of changes that an earlier attempt announced: what it left half done is no edit.
+        `begun` are the goals of changes that an earlier attempt announced: an original that it laid in part
+        beside an edited file is laid there again.
         """
         resource = step.resource
         handler = self.handler(resource.kind)
         found = handler.observe(self.host, resource.name, step.goal, self.contents)
         if handler.matches(step.goal, found, self.contents):
             return Move()
-        interrupted = begun.get(resource.key) == step.goal
-        if step.returning and not interrupted and self._is_edited(step, handler, found):
+        if step.returning and self._is_edited(step, handler, found):
             return Move(change=self._beside(step, handler, begun), kept=resource.name)
         change = Change(
             key=resource.key,

@@ -2,75 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import msgspec
 
-from flexnode.clock import Clock
 from flexnode.errors import FlexError, GenerationError
 from flexnode.generation import journal as record
 from flexnode.generation.apply import Applied, Applier, Records, Stopped
 from flexnode.generation.collect import collect, forget
-from flexnode.generation.contents import StoredContents
 from flexnode.generation.deadline import Deadline
-from flexnode.generation.directory import StateDirectory
 from flexnode.generation.generation import EMPTY_ID, Generation
 from flexnode.generation.history import History
-from flexnode.generation.judge import Machine
-from flexnode.generation.ledger import Ledger
 from flexnode.generation.node_state import Desired, NodeState, Rejection
+from flexnode.generation.order import Order, Tools
 from flexnode.generation.outcome import Failure, Outcome, Result
 from flexnode.generation.plan import Plan, largest_disruption, make_plan
 from flexnode.generation.recover import next_attempt
 from flexnode.generation.sequence import order_steps
-from flexnode.generation.stage import Fetch, stage
+from flexnode.generation.stage import stage
 from flexnode.generation.steps import Name, Steps
 
 LEAST_TIME_BACK = 600.0
 """Seconds. However late it is for the target, the way back has its own time."""
-
-
-class Verify(Protocol):
-    """Says nothing if the machine works as this generation wants it, else raises a FlexError.
-
-    It may take until the deadline, and extends it for time that is not the machine's fault. Asked to stop
-    meanwhile, it raises `Stopped`.
-    """
-
-    def __call__(self, generation: Generation, deadline: Deadline, /) -> None: ...
-
-
-def trust(_generation: Generation, _deadline: Deadline, /) -> None:
-    """For a machine that does not run, so that nothing can be verified on it."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Tools:
-    """Everything that an operation works with."""
-
-    machine: Machine
-    contents: StoredContents
-    directory: StateDirectory
-    ledger: Ledger
-    clock: Clock
-    fetch: Fetch
-    verify: Verify
-    stop: Callable[[], bool]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Order:
-    """What was asked for. `rejects`: what is left behind shall not come again by itself."""
-
-    name: str
-    target: Generation
-    seconds: float
-    inputs: str = ""
-    retry: bool = False
-    forgiving: bool = False
-    rejects: bool = False
 
 
 @dataclass(kw_only=True, slots=True)
@@ -93,7 +46,8 @@ class Operation:
         settled = self._is_settled(identity)
         if settled and not self._plan(target, identity).changes:
             if not leaving:
-                self._save_state(desired=Desired.JOINED)
+                # Other inputs can lead to the same node; going back has to know which ones are left behind.
+                self._save_state(desired=Desired.JOINED, inputs=order.inputs)
             return self._outcome(Result.UNCHANGED, identity)
         with self.steps.step(Name.STAGE, identity):
             stage(target, self.tools.contents, self.tools.fetch, known=self.history.generations)

@@ -419,6 +419,15 @@ def test_a_person_goes_back_and_the_daemon_does_not_go_forward_again(node: Lab) 
         node.activation.activate(NEXT, inputs="next")
 
 
+def test_going_back_leaves_behind_what_is_configured_now(node: Lab) -> None:
+    """A change that led to the same node came in between: it must not bring the newer one back."""
+    node.activation.activate(NEXT, inputs="next")
+    assert node.activation.activate(NEXT, inputs="next, logged louder").result is Result.UNCHANGED
+    node.activation.rollback()
+    with pytest.raises(GenerationError, match="a person went back"):
+        node.activation.activate(NEXT, inputs="next, logged louder")
+
+
 def test_there_is_nothing_to_go_back_to_on_a_first_generation(node: Lab) -> None:
     with pytest.raises(GenerationError) as caught:
         node.activation.rollback()

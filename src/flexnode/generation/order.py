@@ -1,0 +1,57 @@
+"""What an operation works with, and what is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from flexnode.clock import Clock
+from flexnode.generation.contents import StoredContents
+from flexnode.generation.deadline import Deadline
+from flexnode.generation.directory import StateDirectory
+from flexnode.generation.generation import Generation
+from flexnode.generation.judge import Machine
+from flexnode.generation.ledger import Ledger
+from flexnode.generation.stage import Fetch
+
+
+class Verify(Protocol):
+    """Says nothing if the machine works as this generation wants it, else raises a FlexError.
+
+    It may take until the deadline, and extends it for time that is not the machine's fault. Asked to stop
+    meanwhile, it raises `Stopped`.
+    """
+
+    def __call__(self, generation: Generation, deadline: Deadline, /) -> None: ...
+
+
+def trust(_generation: Generation, _deadline: Deadline, /) -> None:
+    """For a machine that does not run, so that nothing can be verified on it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tools:
+    """Everything that an operation works with."""
+
+    machine: Machine
+    contents: StoredContents
+    directory: StateDirectory
+    ledger: Ledger
+    clock: Clock
+    fetch: Fetch
+    verify: Verify
+    stop: Callable[[], bool]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    """What was asked for. `rejects`: what is left behind shall not come again by itself."""
+
+    name: str
+    target: Generation
+    seconds: float
+    inputs: str = ""
+    retry: bool = False
+    forgiving: bool = False
+    rejects: bool = False
