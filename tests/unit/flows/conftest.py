@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,16 @@ from unit.flows.world import World, open_world
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with open_world(tmp_path) as world:
+def folder() -> Iterator[Path]:
+    """In memory where there is such a thing: an operation writes durably some hundred times."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def world(folder: Path) -> Iterator[World]:
+    with open_world(folder) as world:
         yield world
 
 
