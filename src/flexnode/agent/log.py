@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
-from flexnode.flows.redact import Redactor
+from flexnode.flows.redact import clean_living
 
 FILE = "aks-flex-node.log"
 SIZE = 5 << 20
@@ -37,12 +37,8 @@ class PrivateFile(logging.handlers.RotatingFileHandler):
 class Clean(logging.Formatter):
     """No failure has a secret in it; should one have slipped in all the same, it ends here."""
 
-    def __init__(self, form: str) -> None:
-        super().__init__(form)
-        self.redactor = Redactor()
-
     def format(self, record: logging.LogRecord) -> str:
-        return self.redactor.clean(super().format(record))
+        return clean_living(super().format(record))
 
 
 class Log:

@@ -14,6 +14,7 @@ from flexnode.agent.supervise import Mind, Pause, Situation, Task, after_repair,
 from flexnode.agent.work import Work, give_memory_back
 from flexnode.clock import Clock
 from flexnode.errors import FlexError, Kind
+from flexnode.flows.redact import clean_living
 from flexnode.generation.apply import Stopped
 from flexnode.generation.node_state import Desired
 from flexnode.generation.outcome import Failure, Outcome, Result
@@ -101,7 +102,7 @@ class Operator:
             failure = Failure(
                 code="agent/defect",
                 kind=Kind.TRANSIENT,
-                message=f"{task} failed: {type(defect).__name__}: {defect}",
+                message=clean_living(f"{task} failed: {type(defect).__name__}: {defect}"),
                 hint="this is a defect of aks-flex-node: please report it, with `aks-flex-node bundle`",
             )
             return self._pause(task, case, mind, failure)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from flexnode.errors import FlexError
-from flexnode.secret import Secret
+from flexnode.secret import Secret, list_living
 
 REDACTED = "<redacted>"
 
@@ -49,6 +49,11 @@ class Redactor:
         for pattern in _PATTERNS:
             text = pattern.sub(lambda match: f"{match[1]}{REDACTED}", text)
         return text
+
+
+def clean_living(text: str) -> str:
+    """A text that somebody composed just now, without any secret that this process knows."""
+    return Redactor(find_secrets(list_living())).clean(text)
 
 
 def find_named(text: str) -> Iterator[str]:

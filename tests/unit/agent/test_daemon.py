@@ -12,6 +12,7 @@ from flexnode.generation.durable import seal
 from flexnode.generation.lock import hold
 from flexnode.kube.nodes import NODES
 from flexnode.resources import Disruption
+from flexnode.secret import Secret
 from unit.agent.samples import NODE, World, leave
 from unit.generation.samples import make_node
 
@@ -104,10 +105,13 @@ class TestBecomingANode:
         assert world.state.current == make_node(kubelet="1.35.0").id
 
     def test_a_defect_in_one_operation_does_not_end_the_agent(self, world: World) -> None:
-        world.work.broken["bootstrap"] = ZeroDivisionError("oops")
+        secret = Secret("correct-horse")
+        world.work.broken["bootstrap"] = ZeroDivisionError(f"oops: {secret.reveal()}")
         world.live(60)
         assert world.status.failure is not None
         assert world.status.failure.code == "agent/defect"
+        assert "oops" in world.status.failure.message
+        assert "correct-horse" not in world.status.failure.message
         world.work.broken.clear()
         world.live(300)
         assert world.status.healthy

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from flexnode.agent.log import FILE, KEPT, Log, PrivateFile
+from flexnode.secret import Secret
 from unit.config.samples import TOKEN
 
 
@@ -50,6 +51,14 @@ def test_secrets_in_a_traceback_are_taken_out_too(tmp_path: Path) -> None:
         logging.getLogger("flexnode.x").exception("it failed")
     assert "ValueError" in stream.getvalue()
     assert TOKEN not in stream.getvalue()
+
+
+def test_a_secret_that_looks_like_any_word_is_taken_out_too(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    Log(stream).open(str(tmp_path), "info")
+    secret = Secret("correct-horse")
+    logging.getLogger("flexnode.x").info("somebody said %s", secret.reveal())
+    assert "correct-horse" not in stream.getvalue()
 
 
 def test_another_level_or_directory_is_taken_over_at_once(tmp_path: Path) -> None:
