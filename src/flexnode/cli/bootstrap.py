@@ -11,7 +11,7 @@ from flexnode.cli.config import ConfigChoice, config_options
 from flexnode.cli.operation import finish, open_workplace, require_root
 from flexnode.cli.output import verb_options
 
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
+_DURATION = re.compile(r"(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s?)?")
 
 
 class Duration(click.ParamType[float]):
@@ -23,10 +23,11 @@ class Duration(click.ParamType[float]):
         if isinstance(value, int | float):
             return float(value)
         found = _DURATION.fullmatch(value)
-        if not found or not any(found.groups()):
+        hours, minutes, seconds = (int(group or 0) for group in found.groups()) if found else (0, 0, 0)
+        total = hours * 3600 + minutes * 60 + seconds
+        if not total:
             self.fail(f"{value!r} is no duration; write 15m, 90s or 1h30m", param, ctx)
-        hours, minutes, seconds = (int(group or 0) for group in found.groups())
-        return float(hours * 3600 + minutes * 60 + seconds)
+        return float(total)
 
 
 @click.command()
@@ -52,8 +53,8 @@ def bootstrap(
     from flexnode.flows.preflight import parse_names
     from flexnode.generation.outcome import Result
 
-    require_root("bootstrap")
     options = BootstrapOptions(seconds=timeout, retry=retry, ignore=parse_names(ignore))
+    require_root("bootstrap")
     resolved = config.load()
     with open_workplace() as workplace:
         outcome = join(resolved, workplace, options)

@@ -14,11 +14,13 @@ import click
 import msgspec
 
 from flexnode.clock import SystemClock
-from flexnode.errors import FlexError
+from flexnode.errors import ConfigError, FlexError
 
 if TYPE_CHECKING:
+    from flexnode.cli.config import ConfigChoice
     from flexnode.flows.workplace import Workplace
     from flexnode.generation.outcome import Failure, Outcome
+    from flexnode.model.spec import NodeSpec
 
 RESERVATION = 3
 TRANSIENT = 75
@@ -43,13 +45,30 @@ def require_root(verb: str) -> None:
         )
 
 
+def find_spec(config: ConfigChoice) -> NodeSpec | None:
+    """The configuration where it can be read, for verbs that can do without; a word on stderr where not."""
+    try:
+        return config.load().spec
+    except ConfigError as error:
+        if error.code == "config/not-found" and config.path is not None:
+            raise  # the one that was named was meant
+        if error.code != "config/not-found":
+            reason = "; ".join(error.message.splitlines())
+            click.echo(f"warning: going on without the configuration: {reason}", err=True)
+        return None
+
+
 def find_exit_code(outcome: Outcome) -> int:
     """What the contract gives this outcome."""
     if outcome.failure is not None:
         from flexnode.errors import Kind
 
         return TRANSIENT if outcome.failure.kind is Kind.TRANSIENT else 1
-    return RESERVATION if outcome.reservations or outcome.kept else 0
+    if outcome.reservations or outcome.kept:
+        return RESERVATION
+    from flexnode.generation.outcome import Result
+
+    return 0 if outcome.result in (Result.CONFIRMED, Result.UNCHANGED, Result.LEFT) else 1
 
 
 def outcome_data(outcome: Outcome) -> dict[str, Any]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import click
 
 from flexnode.cli.bootstrap import Duration
-from flexnode.cli.operation import finish, open_workplace, require_root
+from flexnode.cli.config import ConfigChoice, config_options
+from flexnode.cli.operation import find_spec, finish, open_workplace, require_root
 from flexnode.cli.output import verb_options
 
 
 @click.command()
 @click.option("--timeout", type=Duration(), default="5m", show_default=True, help="Until it must be Ready.")
+@config_options
 @verb_options
-def rollback(timeout: float, output: str) -> int:
+def rollback(timeout: float, config: ConfigChoice, output: str) -> int:
     """Go back to the generation before the current one; needs no network but the API server.
 
     What is left behind is not activated again by itself: change the configuration, or run
@@ -23,7 +25,7 @@ def rollback(timeout: float, output: str) -> int:
 
     require_root("rollback")
     with open_workplace() as workplace:
-        outcome = go_back(workplace, seconds=timeout)
+        outcome = go_back(workplace, seconds=timeout, spec=find_spec(config))
     headlines = {
         Result.CONFIRMED: "the node is Ready as it was before",
         Result.UNCHANGED: "nothing to do: the node is at that generation",

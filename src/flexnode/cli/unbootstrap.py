@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from flexnode.cli.operation import confirm, finish, open_workplace, require_root
+from flexnode.cli.config import ConfigChoice, config_options
+from flexnode.cli.operation import confirm, find_spec, finish, open_workplace, require_root
 from flexnode.cli.output import verb_options
 
 QUESTION = "This drains the node, deletes it from its cluster, and removes all that was installed. Go on?"
@@ -17,13 +18,16 @@ QUESTION = "This drains the node, deletes it from its cluster, and removes all t
     is_flag=True,
     help="Go on where the cluster cannot be reached or a part refuses, and say what was left behind.",
 )
+@config_options
 @verb_options
-def unbootstrap(yes: bool, force: bool, output: str) -> int:
+def unbootstrap(yes: bool, force: bool, config: ConfigChoice, output: str) -> int:
     """Leave the cluster and undo everything.
 
     Pods are moved away within their disruption budgets, the Node is deleted, services are stopped, and every
     file, unit, setting and package is put back as it was before the machine joined. What you changed since is
     kept. Nothing comes back by itself, not after a reboot either.
+
+    No configuration is needed; where there is one, it tells the proxy that leads to the cluster.
     """
     from flexnode.flows.unbootstrap import unbootstrap as leave
     from flexnode.generation.outcome import Result
@@ -31,7 +35,7 @@ def unbootstrap(yes: bool, force: bool, output: str) -> int:
     require_root("unbootstrap")
     confirm(QUESTION, yes=yes)
     with open_workplace() as workplace:
-        outcome = leave(workplace, force=force)
+        outcome = leave(workplace, force=force, spec=find_spec(config))
     headlines = {
         Result.LEFT: "the machine has left its cluster",
         Result.UNCHANGED: "nothing to do: this machine is no node",

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from flexnode.artifacts import Proxies
+from flexnode.errors import FlexError
 from flexnode.flows.cluster_facts import make_proxies
 from flexnode.flows.leaving import Leaving
 from flexnode.flows.node_api import make_connect
@@ -65,7 +67,7 @@ def prepare(
     fetch: Fetch = fetch_nothing
     if target is not None:
         fetch = make_fetch(target, contents.store, clock=clock, progress=workplace.progress)
-    connect = make_connect(host, clock, make_proxies(spec) if spec else None)
+    connect = make_connect(host, clock, _find_proxies(spec))
     system_uuid = read_facts(host).system_uuid
     watcher = Watcher(progress=workplace.progress, events=open_events(directory, clock, operation))
     leaving = Leaving(
@@ -99,3 +101,11 @@ def prepare(
         stop=workplace.stop,
     )
     return Crew(activation=activation, leaving=leaving, watcher=watcher)
+
+
+def _find_proxies(spec: NodeSpec | None) -> Proxies | None:
+    """None as well where the password of one cannot be read: a broken configuration keeps nobody here."""
+    try:
+        return make_proxies(spec) if spec else None
+    except FlexError:
+        return None
