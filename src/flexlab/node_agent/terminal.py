@@ -11,6 +11,7 @@ from pathlib import Path
 from flexlab import machine, process
 from flexlab.lab import Lab
 from flexlab.model import NodeSpec
+from flexlab.paths import repository
 from flexlab.process import Place
 from flexnode.host import Completed
 from flexnode.progress import Progress
@@ -39,7 +40,7 @@ class Terminal:
             return process.run(self.lab.require_place(), (program, *argv[1:]), timeout=120, expect=expect)
 
     def copy(self, source: Path, target: str) -> None:
-        with self.progress.step(f"$ scp -r {source} {self.node.name}:{target}"):
+        with self.progress.step(f"$ {_shown(('scp', '-r', str(source), f'{self.node.name}:{target}'))}"):
             machine.push(self.lab, self.node, source, target)
 
     def run(self, command: str, *, timeout: float = 120) -> str:
@@ -49,5 +50,6 @@ class Terminal:
 
 
 def _shown(argv: Sequence[str]) -> str:
-    """The command as one would type it: the interpreter that runs a script is its own business."""
-    return shlex.join(argv[1:] if argv[0] == sys.executable else argv)
+    """The command as one would type it here: what interpreter runs a script is its own business."""
+    text = shlex.join(argv[1:] if argv[0] == sys.executable else argv)
+    return text.replace(f"{repository()}/", "").replace(f"{Path.home()}/", "~/")
