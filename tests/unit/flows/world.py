@@ -5,11 +5,12 @@ a directory with the files of a node. Flows run in it from end to end, and nothi
 from __future__ import annotations
 
 import gzip
+import hmac
 import io
 import json
 import tarfile
 import threading
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ from flexnode.host.command import Completed
 from flexnode.host.fake import FakeHost
 from flexnode.kube import Code, Content, Request
 from flexnode.kube.fake import FakeCluster
+from flexnode.kube.trust import CLUSTER_INFO
 from flexnode.model import Arch, Artifact, Flavour, Format, Member
 from unit.flows.preflight.samples import GIB, df, printed, stock
 from unit.flows.samples import LEASE_PATH, NODE, NODE_PATH, UUID, Books, Timeline, lease, ready_node
@@ -83,6 +85,7 @@ class World:
     api_down: bool = False
     stop: Callable[[], bool] = lambda: False
     config: dict[str, Any] = field(default_factory=dict)
+    cluster_info: dict[str, str] = field(default_factory=dict)  # what strangers are shown
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -122,6 +125,19 @@ class World:
             "cluster": {"server": server.url, "ca": server.ca},
             "auth": {"bootstrapToken": TOKEN},
             "artifacts": {"sources": [str(self.mirror)], "overlays": [str(self.overlay)]},
+        }
+
+    def publish(self) -> None:
+        """Show the cluster's CA to strangers, signed with the token, as a bootstrap signer does."""
+        ca = b64encode(self.server.ca.encode()).decode()
+        cluster = {"server": self.server.url, "certificate-authority-data": ca}
+        text = json.dumps({"clusters": [{"name": "", "cluster": cluster}]})
+        identifier, _, key = TOKEN.partition(".")
+        head = _encode(json.dumps({"alg": "HS256", "kid": identifier}).encode())
+        signature = hmac.digest(key.encode(), f"{head}.{_encode(text.encode())}".encode(), "sha256")
+        self.cluster_info = {
+            "kubeconfig": text,
+            f"jws-kubeconfig-{identifier}": f"{head}..{_encode(signature)}",
         }
 
     def resolved(self, **sections: Any) -> Resolved:
@@ -195,6 +211,8 @@ class World:
         known = known or seen.headers.get("Authorization") == f"Bearer {self.accepted}"
         if self.api_down:
             return refusal(503, "the server is starting", headers=date)
+        if seen.path == CLUSTER_INFO and self.cluster_info:
+            return as_json({"kind": "ConfigMap", "data": self.cluster_info}, headers=date)
         if not known:
             return refusal(401, "Unauthorized", headers=date)
         parts = urlsplit(seen.path)
@@ -263,6 +281,10 @@ def _build(component: str, version: str) -> tuple[Artifact, bytes]:
         ),
     )
     return artifact, data
+
+
+def _encode(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def _pack(contents: dict[str, bytes]) -> bytes:
