@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -11,12 +10,11 @@ from flexlab import handmade, machine, node_agent
 from flexlab.handmade import workload
 from flexlab.node_agent.leave import UNINSTALL
 from flexlab.testing import LabUnderTest, Machine
-from flexnode.progress import Silent
+from vm.nodes import clear_cluster, terminal_of, verb
 from vm.pristine import differences, look, look_at_kernel
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(1200)]
 
-PROGRAM = "aks-flex-node"
 UNCHANGED = 0
 CHANGES = 10
 
@@ -34,26 +32,12 @@ def prepared(make_machine: Callable[..., Machine], session_lab: LabUnderTest) ->
     one = make_machine("edge1")
     node_agent.prepare(terminal_of(one), session_lab.parts)
     yield one
-    session_lab.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
-    session_lab.kubectl("delete", "nodes", "--all")
-
-
-def terminal_of(one: Machine) -> node_agent.Terminal:
-    return node_agent.Terminal(lab=one.lab, node=one.node, progress=Silent())
+    clear_cluster(session_lab)
 
 
 def require_same(before: list[str], after: list[str]) -> None:
     found = differences(before, after)
     assert not found, "\n".join(["", *found])
-
-
-def verb(
-    one: Machine, *words: str, expect: tuple[int, ...] = (0,), timeout: float = 600
-) -> dict[str, object]:
-    """A verb's JSON; what it told people goes into the message of a failure."""
-    done = one.run(PROGRAM, *words, "--output", "json", timeout=timeout, expect=expect)
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
 
 
 def test_a_stock_machine_becomes_a_node_that_runs_pods_and_is_pristine_again(

@@ -1,0 +1,162 @@
+"""The agent on a real node: what it changes costs no more than it must, and what failed stays away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from flexlab import handmade, machine
+from flexlab.testing import LabUnderTest, Machine
+from vm.nodes import (
+    PROGRAM,
+    clear_cluster,
+    invocation,
+    is_ready,
+    join,
+    node_object,
+    set_config,
+    verb,
+    wait_until,
+)
+
+pytestmark = [pytest.mark.vm, pytest.mark.full, pytest.mark.timeout(1800)]
+
+PORT = 9000
+
+# A program on the node that speaks to a pod once a second over one connection, and counts the answers.
+STREAM = """\
+import socket, sys, time
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20) as stream:
+    for number in range(100000):
+        stream.sendall(b"%d\\n" % number)
+        assert stream.recv(100) == b"%d\\n" % number
+        open("/run/stream", "w").write(str(number))
+        time.sleep(1)
+"""
+
+
+@pytest.fixture
+def node(make_machine: Callable[..., Machine], session_lab: LabUnderTest) -> Iterator[Machine]:
+    """A machine that its agent has joined."""
+    one = make_machine("edge1")
+    join(one, session_lab)
+    yield one
+    clear_cluster(session_lab)
+
+
+def current(one: Machine) -> str:
+    """The generation that is confirmed."""
+    return str(verb(one, "status")["state"]["current"])
+
+
+def phase(one: Machine) -> str:
+    """What the agent says that it is at."""
+    agent = verb(one, "status")["agent"]
+    return str(agent["phase"]) if agent else ""
+
+
+def count(one: Machine) -> int:
+    return int(one.sh("cat /run/stream 2>/dev/null || echo -1"))
+
+
+def test_a_changed_setting_restarts_kubelet_and_leaves_pods_alone(
+    node: Machine, session_lab: LabUnderTest
+) -> None:
+    lab, clock, name = session_lab, session_lab.clock, node.node.name
+    address = handmade.run_pod(lab.lab, lab.parts, "web", node.node, timeout=240)
+    lab.kubectl("exec", "web", "--", "sh", "-c", f"nc -lk -p {PORT} -e cat >/dev/null 2>&1 &")
+    node.run("python3", "-c", f"open('/root/stream.py', 'w').write({STREAM!r})")
+    node.sh(f"nohup python3 /root/stream.py {address} {PORT} >/root/stream.log 2>&1 &")
+    wait_until("the stream flows", lambda: count(node) > 2, clock, timeout=60)
+    before = json.loads(lab.kubectl("get", "pod", "web", "-o", "json"))["status"]["containerStatuses"][0]
+    kubelet, containerd = invocation(node, "kubelet"), invocation(node, "containerd")
+    generation = current(node)
+
+    set_config(node, "50-pods", {"kubelet": {"maxPods": 42}})
+    wait_until(
+        "the cluster knows",
+        lambda: node_object(lab, name)["status"]["capacity"]["pods"] == "42",
+        clock,
+        timeout=300,
+    )
+    wait_until("confirmed", lambda: current(node) != generation, clock, timeout=120)
+
+    assert invocation(node, "kubelet") != kubelet
+    assert invocation(node, "containerd") == containerd
+    after = json.loads(lab.kubectl("get", "pod", "web", "-o", "json"))["status"]["containerStatuses"][0]
+    assert (after["containerID"], after["restartCount"]) == (before["containerID"], before["restartCount"])
+    reached = count(node)
+    wait_until("the stream still flows", lambda: count(node) > reached + 2, clock, timeout=60)
+    assert node.sh("cat /root/stream.log") == ""
+
+
+def test_what_somebody_broke_is_put_back_without_touching_pods(
+    node: Machine, session_lab: LabUnderTest
+) -> None:
+    clock = session_lab.clock
+    containerd = invocation(node, "containerd")
+    path = "/etc/sysctl.d/99-zz-aks-flex-node.conf"
+    before = node.sh(f"cat {path}; stat -c '%a %u' {path}")
+    node.sh(f"echo broken > {path}; sysctl -qw net.ipv4.ip_forward=0")
+    wait_until(
+        "repaired", lambda: node.sh(f"cat {path}; stat -c '%a %u' {path}") == before, clock, timeout=300
+    )
+    wait_until(
+        "forwarding", lambda: node.sh("sysctl -n net.ipv4.ip_forward").strip() == "1", clock, timeout=120
+    )
+    assert invocation(node, "containerd") == containerd
+
+
+def test_a_change_that_does_not_work_is_taken_back_and_not_tried_again(
+    node: Machine, session_lab: LabUnderTest
+) -> None:
+    clock, name = session_lab.clock, node.node.name
+    generation = current(node)
+    set_config(node, "60-broken", {"kubelet": {"featureGates": {"NoSuchGateAtAll": True}}})
+    wait_until(
+        "rejected", lambda: bool(verb(node, "status")["state"]["rejected"]), clock, timeout=900, pause=5
+    )
+    wait_until("Ready as before", lambda: is_ready(session_lab, name), clock, timeout=120)
+    assert current(node) == generation
+    kubelet = invocation(node, "kubelet")
+    # A new process has the same memory.
+    pid = verb(node, "status")["agent"]["pid"]
+    node.sh("systemctl restart aks-flex-node-agent", timeout=180)
+    wait_until("it runs", lambda: verb(node, "status")["agent"]["pid"] != pid, clock, timeout=120)
+    wait_until("it rests", lambda: phase(node) != "working", clock, timeout=300)
+    assert invocation(node, "kubelet") == kubelet
+    assert current(node) == generation
+
+
+def test_who_left_stays_away_also_after_a_reboot(node: Machine, session_lab: LabUnderTest) -> None:
+    assert verb(node, "unbootstrap", "--yes")["result"] == "left"
+    machine.reboot(node.lab, node.node, session_lab.clock)
+    assert node.run("systemctl", "is-active", "aks-flex-node-agent").text.strip() == "active"
+    wait_until(
+        "the agent idles",
+        lambda: phase(node) == "idle",
+        session_lab.clock,
+        timeout=120,
+    )
+    assert session_lab.kubectl("get", "nodes", "-o", "name").strip() == ""
+    assert node.sh("ls -d /etc/kubernetes /var/lib/kubelet 2>/dev/null || true") == ""
+
+
+def test_of_two_at_once_one_works_and_the_other_says_busy(node: Machine) -> None:
+    node.sh("systemctl stop aks-flex-node-agent", timeout=180)
+    set_config(node, "50-pods", {"kubelet": {"maxPods": 43}})
+    script = f"""
+        {PROGRAM} bootstrap >/root/first.log 2>&1 & first=$!
+        until {PROGRAM} status --output json | grep -q '"operation": "bootstrap"'; do sleep 0.2; done
+        {PROGRAM} bootstrap >/root/second.log 2>&1; echo second $?
+        wait $first; echo first $?"""
+    assert node.sh(script, timeout=900).split() == ["second", "75", "first", "0"]
+
+
+def test_the_agent_at_rest_is_small(node: Machine, session_lab: LabUnderTest) -> None:
+    wait_until("at rest", lambda: phase(node) != "working", session_lab.clock, timeout=300)
+    pid = verb(node, "status")["agent"]["pid"]
+    resident = int(node.sh(f"awk '/VmRSS/ {{print $2}}' /proc/{pid}/status"))
+    assert resident < 45 * 1024, f"{resident} KiB resident"
