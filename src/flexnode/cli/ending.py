@@ -29,10 +29,13 @@ def end_with(group: click.Group, program: str, argv: Sequence[str] | None = None
     sys.exit(status)
 
 
-def run(group: click.Group, program: str, arguments: Sequence[str]) -> int:
-    """Run one verb and return its exit code; every failure has been told by then."""
+def run(group: click.Group, program: str, arguments: Sequence[str], *, given: object = None) -> int:
+    """Run one verb and return its exit code; every failure has been told by then.
+
+    `given`: what the verb works on in the place of its own choice, such as another machine than this one.
+    """
     try:
-        outcome = group.main(args=list(arguments), prog_name=program, standalone_mode=False)
+        outcome = group.main(args=list(arguments), prog_name=program, standalone_mode=False, obj=given)
     except FlexError as error:
         render_error(error, json=wants_json(arguments))
         return exit_code(error)

@@ -28,11 +28,18 @@ TRANSIENT = 75
 
 @contextmanager
 def open_workplace() -> Iterator[Workplace]:
-    """This machine. SIGTERM and Ctrl-C end an operation at the next point where it can be gone on with."""
+    """This machine, unless whoever runs the verb gives another one. SIGTERM and Ctrl-C end an operation at
+    the next point where it can be gone on with.
+    """
     from flexnode.cli.progress import open_progress
     from flexnode.flows.workplace import Workplace
     from flexnode.host import LiveHost
 
+    context = click.get_current_context(silent=True)
+    given = context.find_object(Workplace) if context else None
+    if given is not None:
+        yield given
+        return
     clock, asked = SystemClock(), Event()
     with _stoppable(asked), open_progress(sys.stderr, clock) as progress:
         yield Workplace(host=LiveHost(), clock=clock, progress=progress, stop=asked.is_set)
