@@ -67,7 +67,9 @@ def run_parallel(jobs: Sequence[Callable[[], T]], *, workers: int, stop: Stop) -
                 stop.check()
                 done.put((number, job(), True))
             except BaseException as error:
+                # Here, so that this thread takes up nothing more; and after the failure, which is told first.
                 done.put((number, error, False))
+                stop.set()
 
     threads = [
         threading.Thread(target=work, name=f"fetch-{number}", daemon=True)
@@ -84,7 +86,6 @@ def run_parallel(jobs: Sequence[Callable[[], T]], *, workers: int, stop: Stop) -
                 results[number] = outcome  # type: ignore[assignment]  # the flag says which of the two it is
             elif failed is None:
                 failed = outcome  # type: ignore[assignment]
-                stop.set()
     except BaseException:
         stop.set()
         for thread in threads:

@@ -148,7 +148,7 @@ VERSION = Text(
     words="a version",
     pattern=names.VERSION,
     hint="write all three numbers, without a leading v",
-    examples=("2.0.0", "2.1.0-rc.1"),
+    examples=("2.9.0", "2.9.0-rc.1"),
 )
 CONTAINERD_VERSION = Text(
     words=VERSION.words,

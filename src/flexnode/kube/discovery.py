@@ -17,7 +17,7 @@ _MINOR = re.compile(r"v?(\d+)\.(\d+)")
 
 
 class ServerVersion(msgspec.Struct, frozen=True, rename="camel"):
-    """The API server's version: v1.34.4, or what a vendor makes of it (v1.33.2-eks-…, v1.34.1+k3s1)."""
+    """The API server's version: v1.29.3, or what a vendor makes of it (v1.29.2-eks-…, v1.29.1+k3s1)."""
 
     git_version: str
 

@@ -52,7 +52,7 @@ class FakeCluster:
     """An `Api`. `budgets` names a pod's budget by `NAMESPACE/NAME` for as long as it forbids evicting it."""
 
     clock: Clock = field(default_factory=FakeClock)
-    version: str = "v1.34.4"
+    version: str = "v1.29.3"
     before: Callable[[Request], None] = lambda _request: None
     budgets: dict[str, str] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)

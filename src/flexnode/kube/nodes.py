@@ -84,7 +84,7 @@ class Node:
     annotations: Mapping[str, str] = field(default_factory=dict)
     conditions: Mapping[str, NodeCondition] = field(default_factory=dict)
     addresses: tuple[str, ...] = ()
-    kubelet_version: str = ""  # v1.34.4
+    kubelet_version: str = ""  # v1.29.3
     system_uuid: str = ""
     boot_id: str = ""
     pod_cidrs: tuple[str, ...] = ()

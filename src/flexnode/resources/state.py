@@ -126,9 +126,9 @@ class Image(_Data, frozen=True, kw_only=True, tag="image"):
 class Owned(_Data, frozen=True, kw_only=True, tag="owned"):
     """What others write (kubelet, containerd, CNI): never compared, but it has a way to leave.
 
-    In this order: pods are stopped through the runtime, the Node object is deleted, slices are stopped, what is
-    mounted below the trees is unmounted and the trees are removed, then interfaces, chains and tables by their
-    names.
+    In this order: pods are stopped through the runtime, the Node object is deleted, slices are stopped, what
+    is mounted below the trees is unmounted and the trees are removed, then interfaces, chains and tables by
+    their names.
 
     To leave is to be put to the same value with `left` set: the key alone does not say what to remove. Found
     are those parts that are still there; Absent once none is.

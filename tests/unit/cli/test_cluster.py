@@ -166,7 +166,7 @@ class TestNodeConfig:
         assert document["auth"]["bootstrapToken"].startswith(f"{info.identifier}.")
         assert document["cluster"]["ca"] == shell.server.ca
         assert document["cluster"]["dnsServiceIP"] == "10.96.0.10"
-        assert document["versions"] == {"kubernetes": "1.34"}
+        assert document["versions"] == {"kubernetes": "1.29"}
 
     def test_without_a_token_it_says_what_is_missing(self, shell: Shell) -> None:
         document = json.loads(shell("node-config", *self.SERVER, code=3))

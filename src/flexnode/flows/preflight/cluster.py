@@ -105,6 +105,6 @@ def check_serving_approver(situation: Situation) -> Iterator[Finding]:
 
 
 def parse_version(text: str) -> tuple[int, int, int] | None:
-    """v1.35.4-eks-1 is (1, 35, 4); None where it is no version."""
+    """v1.29.3-eks-1 is (1, 29, 3); None where it is no version."""
     match = _VERSION.fullmatch(text.strip())
     return None if match is None else (int(match[1]), int(match[2]), int(match[3]))
