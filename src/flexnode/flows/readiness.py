@@ -74,8 +74,9 @@ class Readiness:
             if self.stop():
                 raise Stopped
             now = self.clock.monotonic()
-            if known and watch.healthy_here and unmet.code in _UNREACHABLE:
-                deadline.extend(now - last)  # an API server that is down says nothing about this node
+            if known and unmet.code in _UNREACHABLE:
+                # It is asked only once all is well here, and being down says nothing about this node.
+                deadline.extend(now - last)
             last = now
             if deadline.passed:
                 raise _too_late(unmet, deadline)
@@ -100,7 +101,6 @@ class _Watch:
     node: str | None  # None: this generation joins no cluster
     version: str
     connections: ExitStack
-    healthy_here: bool = False
     _api: Api | None = None
     _sandbox: bool = False
     _invocations: dict[str, _Invocation] = field(default_factory=dict)
@@ -108,11 +108,9 @@ class _Watch:
 
     def look(self) -> FlexError | None:
         """The first thing that is missing; None when nothing is."""
-        self.healthy_here = False
         missing = self._look_here()
         if missing is not None:
             return missing
-        self.healthy_here = True
         try:
             missing = self._look_there()
         except KubeError as error:

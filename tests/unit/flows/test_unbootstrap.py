@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from flexnode.errors import FlexError, Kind
+from flexnode.components.layout import KUBECONFIG
+from flexnode.errors import ConfigError, FlexError, Kind
 from flexnode.flows.findings import recall
 from flexnode.flows.unbootstrap import unbootstrap
 from flexnode.generation import Desired, Result
+from flexnode.model.credentials import Credentials
+from flexnode.model.machine import MachineSpec, Proxy
+from flexnode.model.spec import NodeSpec
+from flexnode.secret import Secret
 from unit.flows.samples import NODE, NODE_PATH
 from unit.flows.world import World
 from unit.kube.samples import pod, pod_path
@@ -141,3 +146,27 @@ def test_damage_to_what_is_kept_keeps_nobody_from_leaving(world: World, name: st
     outcome = unbootstrap(world.workplace)
     assert outcome.result is Result.LEFT
     assert world.host.snapshot() == before
+
+
+class Lost(Secret):
+    """A secret in a file that is not there any more."""
+
+    def reveal(self) -> str:
+        raise ConfigError("the secret in /etc/proxy cannot be read", code="config/secret-unreadable")
+
+
+def test_a_proxy_whose_password_is_lost_keeps_nobody_from_leaving(joined: World) -> None:
+    """The configuration helps where it can, and is in nobody's way where it cannot."""
+    spec = NodeSpec(credentials=Credentials(https_proxy=Lost("file:/etc/proxy")))
+    assert unbootstrap(joined.workplace, spec=spec).result is Result.LEFT
+
+
+def test_the_way_to_the_cluster_is_that_of_the_configuration(joined: World) -> None:
+    """A cluster behind a proxy is reached by it, or not at all."""
+    kubeconfig = joined.host.files.read(KUBECONFIG).decode()
+    joined.host.files.place(KUBECONFIG, kubeconfig.replace(joined.server.url, "https://192.0.2.1:6443"))
+    proxy = MachineSpec(proxy=Proxy(https="http://127.0.0.1:9"))
+    with pytest.raises(FlexError) as caught:
+        unbootstrap(joined.workplace, spec=NodeSpec(machine=proxy))
+    assert caught.value.code == "kube/proxy"
+    assert joined.server.seen == []
