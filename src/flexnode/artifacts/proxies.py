@@ -109,8 +109,17 @@ def redact(url: str) -> str:
     head, separator, rest = url.partition("://")
     if not separator:
         head, rest = "", url
+    if "@" in rest and not _has_host(rest):
+        # A password in which a slash was not quoted reaches into what looks like the path.
+        return f"{head}{separator}{rest.rpartition('@')[2]}"
     authority, slash, path = rest.partition("/")
     return f"{head}{separator}{authority.rpartition('@')[2]}{slash}{path}"
+
+
+def _has_host(rest: str) -> bool:
+    """Whether what comes before the first slash ends as an authority does: HOST, HOST:PORT or [ADDRESS]."""
+    host, colon, port = rest.partition("/")[0].rpartition("@")[2].rpartition(":")
+    return not colon or host.startswith("[") or port.isdigit()
 
 
 def _parse_exemption(entry: str) -> Exemption | None:

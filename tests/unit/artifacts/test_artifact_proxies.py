@@ -107,3 +107,24 @@ def test_what_is_not_an_http_proxy_is_refused(text: str) -> None:
     with pytest.raises(ArtifactError) as caught:
         parse_proxy(text)
     assert caught.value.code == "artifact/proxy-invalid"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://user:hun/ter2@proxy.example:3128", "http://proxy.example:3128"),
+        ("http://user:/hunter2@proxy.example/x", "http://proxy.example/x"),
+        ("user:hun/ter2@proxy.example", "proxy.example"),
+        ("https://host.example:8443/a@b", "https://host.example:8443/a@b"),
+        ("https://[fd00::1]/a@b", "https://[fd00::1]/a@b"),
+        ("https://user:hunter2@host.example/a@b", "https://host.example/a@b"),
+    ],
+)
+def test_a_slash_that_was_not_quoted_does_not_show_the_rest_of_a_password(url: str, shown: str) -> None:
+    assert redact(url) == shown
+
+
+def test_a_proxy_that_is_none_is_told_without_its_password() -> None:
+    with pytest.raises(ArtifactError) as caught:
+        parse_proxy("http://user:hun/ter2@proxy.example:3128")
+    assert "ter2" not in caught.value.message
