@@ -13,7 +13,7 @@ from flexnode.artifacts import (
     parse_manifest,
     render_manifest,
 )
-from flexnode.artifacts.store import fsync_directory
+from flexnode.artifacts.store import fsync_directory, translate_disk_errors
 from flexnode.clock import Clock
 from flexnode.flows.selection import Access, Gathered, Selection, fetch_into, select
 from flexnode.progress import Progress
@@ -35,18 +35,20 @@ def fill_mirror(
 def load_manifest(root: Path) -> Manifest | None:
     """What `root` lists; None if nobody has filled it yet."""
     path = root / MANIFEST
-    try:
-        return parse_manifest(path.read_bytes(), str(path))
-    except FileNotFoundError:
-        return None
+    with translate_disk_errors(path, MANIFEST, missing=lambda: None):
+        try:
+            return parse_manifest(path.read_bytes(), str(path))
+        except FileNotFoundError:
+            return None
 
 
 def _save_manifest(root: Path, manifest: Manifest) -> None:
     temporary = root / f".{MANIFEST}.partial"
-    with temporary.open("wb") as file:
-        file.write(render_manifest(manifest))
-        file.flush()
-        os.fchmod(file.fileno(), 0o644)
-        os.fsync(file.fileno())
-    temporary.rename(root / MANIFEST)
-    fsync_directory(root)
+    with translate_disk_errors(root, MANIFEST, missing=lambda: None):
+        with temporary.open("wb") as file:
+            file.write(render_manifest(manifest))
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)
+            os.fsync(file.fileno())
+        temporary.rename(root / MANIFEST)
+        fsync_directory(root)
