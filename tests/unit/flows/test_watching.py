@@ -17,7 +17,7 @@ from flexnode.generation import Moment, Name
 from unit.flows.samples import Books
 
 BEGIN, END, FAILED = Moment.BEGIN, Moment.END, Moment.FAILED
-NOWHERE = Path("/nonexistent/events.jsonl")
+NOWHERE = Path("/dev/null/events.jsonl")  # below a file nothing can be written
 
 
 def watch(moments: Sequence[tuple[Moment, Name, str]], path: Path = NOWHERE) -> Books:
