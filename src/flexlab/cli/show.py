@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from flexlab.bench import measure_floor, render_table, save_json
+from flexlab.bench import measure_agent, measure_floor, render_table, save_json
 from flexlab.cli.context import CLOCK, watch
 from flexlab.cli.render import render_status
 from flexlab.cluster import Request, bring_up, observe, take_down
@@ -27,7 +27,7 @@ The lab stays up. What to try next:
 (`source .venv/bin/activate` puts flexlab on your PATH.)"""
 
 
-@click.command()
+@click.command(short_help="Show two stock machines become nodes, and one go back.")
 def demo() -> None:
     """Make nodes of two stock machines, let their pods meet, and make one of them stock again."""
     with watch() as progress:
@@ -36,19 +36,24 @@ def demo() -> None:
     click.echo(NEXT)
 
 
-@click.command()
+@click.command(short_help="Measure a node by hand, and one with kubeadm.")
 @click.option(
-    "--rounds", default=3, show_default=True, type=click.IntRange(1, 20), help="Medians of so many."
+    "--rounds",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1, 20),
+    help="How often to measure; the median counts.",
 )
 @click.option("--json", "target", type=click.Path(path_type=Path), help="Write the figures there too.")
 @click.option("--keep", is_flag=True, help="Leave the benchmark's lab up.")
 def bench(rounds: int, target: Path | None, keep: bool) -> None:
-    """Measure the laboratory's floor: a node by hand, and with kubeadm."""
+    """Measure the agent beside a node made by hand, and beside kubeadm."""
     request = Request(name=BENCH_LAB, nodes=0, suite=Suite.BOOKWORM, kubernetes=available_kubernetes()[0])
     try:
         with watch() as progress:
             lab = bring_up(request, progress, CLOCK)
             measurements = measure_floor(lab, rounds, progress, CLOCK)
+            measurements += measure_agent(lab, rounds, progress, CLOCK, measurements)
     finally:
         if not keep:
             take_down(BENCH_LAB, CLOCK)
