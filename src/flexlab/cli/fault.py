@@ -15,7 +15,7 @@ from flexlab.network import Impairment
 from flexnode.errors import UsageError
 
 
-@click.group("fault")
+@click.group("fault", short_help="Break things on purpose, and mend them again.")
 def fault_group() -> None:
     """Break the network, the names, the proxy or the artifact server; `clear` mends everything."""
 
@@ -32,14 +32,14 @@ def line(lab: Lab, node: NodeSpec, delay: float, jitter: float, loss: float) -> 
     network.impair(lab, node, Impairment(delay_ms=delay, jitter_ms=jitter, loss_percent=loss), CLOCK)
 
 
-@fault_group.command()
+@fault_group.command(short_help="Cut a machine's line; its carrier stays.")
 @with_node
 def cut(lab: Lab, node: NodeSpec) -> None:
     """Cut a machine's line; its carrier stays, nothing gets through."""
     network.impair(lab, node, Impairment(loss_percent=100), CLOCK)
 
 
-@fault_group.command()
+@fault_group.command(short_help="Keep a machine apart from others, or from the API server.")
 @with_node
 @click.option(
     "--from", "others", multiple=True, required=True, metavar="NODE|api", help="Whom it cannot reach."
@@ -67,7 +67,7 @@ def dns(lab: Lab, how: str) -> None:
     _change(lab, dns=DnsFault(how))
 
 
-@fault_group.command()
+@fault_group.command(short_help="Make the lab's HTTP proxy fail.")
 @with_lab
 @click.argument("how", type=click.Choice([fault.value for fault in ProxyFault]))
 def proxy(lab: Lab, how: str) -> None:
@@ -82,7 +82,9 @@ def metadata(lab: Lab) -> None:
     _change(lab, metadata=True)
 
 
-@fault_group.command(context_settings={"ignore_unknown_options": True})
+@fault_group.command(
+    context_settings={"ignore_unknown_options": True}, short_help="Make the lab's time server be wrong."
+)
 @with_lab
 @click.argument("seconds", type=float)
 def clock(lab: Lab, seconds: float) -> None:
@@ -98,7 +100,7 @@ def artifacts(lab: Lab, kind: str, settings: tuple[str, ...]) -> None:
     """Make the artifact server misbehave.
 
     KIND is flip-bit, truncate, stall, slow, reset, not-found, throttle, captive-portal or bad-tls; each has
-    settings of its own (`path=`, `first=`, `status=` …), and a wrong one is answered with those there are.
+    settings of its own (`path=`, `times=`, `status=` …), and a wrong one is answered with those there are.
     """
     pairs = [setting.partition("=") for setting in settings]
     if not all(separator for _, separator, _ in pairs):

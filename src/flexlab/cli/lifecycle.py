@@ -48,7 +48,7 @@ def up(name: str, nodes: int, suite: str, kubernetes: str, output: str) -> None:
     show(status, render_status(status), output)
 
 
-@click.command()
+@click.command(short_help="End a lab and delete all that it has.")
 @name_option
 @click.option("--all", "every", is_flag=True, help="Every lab on this machine.")
 def down(name: str, every: bool) -> None:
@@ -81,7 +81,9 @@ def logs(lab: Lab, process_name: str | None, lines: int) -> None:
     known = [path.stem for path in paths]
     if process_name and process_name not in known:
         raise UsageError(
-            f"there is no log of {process_name} (there are: {', '.join(known)})", code="lab/no-such-log"
+            f"there is no log of {process_name}",
+            code="lab/no-such-log",
+            hint=f"there are: {', '.join(known) or 'none yet'}",
         )
     for path in paths:
         if process_name in {None, path.stem}:
@@ -94,6 +96,7 @@ def logs(lab: Lab, process_name: str | None, lines: int) -> None:
 @click.command(
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     add_help_option=False,
+    short_help="Run kubectl against the lab's cluster.",
 )
 @with_lab
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -102,7 +105,7 @@ def kubectl(lab: Lab, arguments: tuple[str, ...]) -> None:
     sys.exit(control_plane.attach_kubectl(lab, parts_of(lab), *arguments))
 
 
-@click.group("control-plane")
+@click.group("control-plane", short_help="Stop, start and restart the control plane.")
 def control_plane_group() -> None:
     """Stop, start and restart the control plane, or one component of it."""
 
@@ -115,7 +118,7 @@ component_argument = click.argument(
 )
 
 
-@control_plane_group.command("stop")
+@control_plane_group.command("stop", short_help="Stop all components, or those named.")
 @with_lab
 @component_argument
 def stop_components(lab: Lab, components: tuple[str, ...]) -> None:
@@ -124,7 +127,7 @@ def stop_components(lab: Lab, components: tuple[str, ...]) -> None:
     click.echo(f"stopped: {', '.join(daemon.name for daemon in stopped) or 'nothing was running'}")
 
 
-@control_plane_group.command("start")
+@control_plane_group.command("start", short_help="Start all components, or those named.")
 @with_lab
 @component_argument
 def start_components(lab: Lab, components: tuple[str, ...]) -> None:

@@ -24,7 +24,11 @@ def node_group() -> None:
 @node_group.command()
 @with_lab
 @click.argument("node_name", metavar="[NODE]", required=False)
-@click.option("--suite", type=click.Choice([suite.value for suite in Suite]), help="Default: the lab's.")
+@click.option(
+    "--suite",
+    type=click.Choice([suite.value for suite in Suite]),
+    help="Its Debian release.  [default: the lab's]",
+)
 @output_option
 def add(lab: Lab, node_name: str | None, suite: str | None, output: str) -> None:
     """Add a stock machine and boot it."""
@@ -57,7 +61,7 @@ def stop(lab: Lab, node: NodeSpec) -> None:
         machine.power_off(lab, node, CLOCK)
 
 
-@node_group.command()
+@node_group.command(short_help="Reboot a machine from within.")
 @with_node
 def reboot(lab: Lab, node: NodeSpec) -> None:
     """Reboot a machine from within; returns when it answers over SSH again."""
@@ -65,7 +69,7 @@ def reboot(lab: Lab, node: NodeSpec) -> None:
         machine.reboot(lab, node, CLOCK)
 
 
-@node_group.command("power-cut")
+@node_group.command("power-cut", short_help="Cut a machine's power at once.")
 @with_node
 def power_cut(lab: Lab, node: NodeSpec) -> None:
     """Cut a machine's power at once; its disk stays as it was at that moment."""
@@ -73,7 +77,7 @@ def power_cut(lab: Lab, node: NodeSpec) -> None:
     click.echo(f"{node.name} is without power; `flexlab node start {node.name}` gives it back")
 
 
-@node_group.command()
+@node_group.command(short_help="Make a machine a node with the product.")
 @with_node
 @click.option(
     "--kubernetes",
@@ -101,7 +105,7 @@ def join(lab: Lab, node: NodeSpec, kubernetes: str | None, prepare_only: bool) -
         click.echo(f"{node.name} is Ready, {seconds:.1f} s after its agent was started")
 
 
-@node_group.command()
+@node_group.command(short_help="Make a node a stock machine again.")
 @with_node
 def leave(lab: Lab, node: NodeSpec) -> None:
     """Take a node out of the cluster and the product off the machine, as a user would."""
@@ -118,7 +122,9 @@ def console(lab: Lab, node: NodeSpec) -> None:
 
 
 @node_group.command(
-    "exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+    "exec",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    short_help="Run a command on a machine as root, or a shell.",
 )
 @with_node
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds until the command is given up.")
@@ -154,7 +160,7 @@ def pull(lab: Lab, node: NodeSpec, source: str, target: Path) -> None:
     machine.pull(lab, node, source, target)
 
 
-@node_group.command()
+@node_group.command(short_help="Remember a machine as it is.")
 @with_node
 @click.argument("snapshot_name", metavar="NAME")
 def snapshot(lab: Lab, node: NodeSpec, snapshot_name: str) -> None:

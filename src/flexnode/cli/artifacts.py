@@ -94,7 +94,7 @@ def fetch_options(command: F) -> F:
     return command
 
 
-@artifacts.command()
+@artifacts.command(short_help="Fill a directory that any web server can serve.")
 @click.argument("directory", metavar="DIR", type=PATH)
 @fetch_options
 @verb_options
@@ -113,7 +113,7 @@ def mirror(directory: Path, output: str, **options: Any) -> int:
     return _emit_gathered(output, directory, gathered)
 
 
-@artifacts.command()
+@artifacts.command(short_help="Write one file for machines without a network.")
 @click.argument("file", metavar="FILE", type=PATH)
 @click.option(
     "--suite",
@@ -162,7 +162,7 @@ def bundle(
     return _emit_gathered(output, file, gathered)
 
 
-@artifacts.command()
+@artifacts.command(short_help="Check every file of a mirror or a bundle.")
 @click.argument("path", metavar="DIR|FILE", type=PATH)
 @verb_options
 def verify(path: Path, output: str) -> int:

@@ -93,7 +93,7 @@ def show(config: ConfigChoice, origin: bool, output: str) -> None:
     emit(output, text=render_yaml(document) if output == "text" else "", data=document)
 
 
-@config.command()
+@config.command(short_help="Check the configuration, and name all that is wrong.")
 @click.option("--partial", is_flag=True, help="Do not ask whether a node could join with it.")
 @config_options
 @verb_options
@@ -118,7 +118,7 @@ def validate(config: ConfigChoice, partial: bool, output: str) -> None:
     emit(output, text=text, data=data)
 
 
-@config.command()
+@config.command(short_help="Print the JSON Schema of the configuration.")
 @click.option("--markdown", is_flag=True, help="The reference page of all settings instead.")
 @verb_options
 def schema(markdown: bool, output: str) -> None:
