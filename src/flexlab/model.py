@@ -76,7 +76,11 @@ class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
             if node.name == name:
                 return node
         known = ", ".join(node.name for node in self.nodes) or "none"
-        raise UsageError(f"lab {self.name} has no node {name} (it has: {known})", code="lab/no-such-node")
+        raise UsageError(
+            f"lab {self.name} has no node {name} (it has: {known})",
+            code="lab/no-such-node",
+            hint=f"run `flexlab node add --name {self.name} {name}`",
+        )
 
 
 def parse_name(text: str, what: str) -> str:

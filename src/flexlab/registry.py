@@ -107,6 +107,7 @@ def _check(answer: httpx.Response, expected: int) -> None:
             f"the registry answered {answer.request.method} {answer.request.url.path} with "
             f"{answer.status_code}: {answer.text[:300]}",
             code="registry/push-failed",
+            hint=f"its log is in {parts_dir() / 'logs'}",
         )
 
 

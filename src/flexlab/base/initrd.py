@@ -101,7 +101,11 @@ def _only_kernel(root: Path) -> Path:
     kernels = sorted((root / "usr/lib/modules").iterdir())
     if len(kernels) != 1:
         names = ", ".join(kernel.name for kernel in kernels) or "none"
-        raise LabError(f"the base image should hold one kernel and holds: {names}", code="lab/base-kernel")
+        raise LabError(
+            f"the base image should hold one kernel and holds: {names}",
+            code="lab/base-kernel",
+            hint="see which of its packages bring a kernel: src/flexlab/base/contents.py",
+        )
     return kernels[0]
 
 

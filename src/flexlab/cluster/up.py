@@ -93,7 +93,11 @@ def compose_node(lab: Lab, name: str | None, suite: Suite) -> NodeSpec:
     index = next(index for index in range(200) if index not in used)
     name = parse_name(name or f"node{index + 1}", "node name")
     if any(node.name == name for node in lab.spec.nodes):
-        raise UsageError(f"lab {lab.name} has a node {name} already", code="lab/node-exists")
+        raise UsageError(
+            f"lab {lab.name} has a node {name} already",
+            code="lab/node-exists",
+            hint=f"choose another name, or run `flexlab node rm --name {lab.name} {name}` first",
+        )
     return NodeSpec(name=name, index=index, suite=suite, uuid=str(uuid.uuid4()))
 
 

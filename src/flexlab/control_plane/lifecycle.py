@@ -92,8 +92,9 @@ def require_components(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if name not in COMPONENTS:
             raise UsageError(
-                f"there is no control plane component {name} (there is: {', '.join(COMPONENTS)})",
+                f"there is no control plane component {name}",
                 code="lab/no-such-component",
+                hint=f"there are: {', '.join(COMPONENTS)}",
             )
     return names
 

@@ -33,7 +33,11 @@ def execute_monitor(path: Path, line: str, timeout: float = 300) -> None:
     """Run a command of the human monitor, which says nothing when all is well."""
     said = execute(path, "human-monitor-command", {"command-line": line}, timeout)
     if said:
-        raise LabError(f"the machine refused `{line}`: {str(said).strip()}", code="machine/refused")
+        raise LabError(
+            f"the machine refused `{line}`: {str(said).strip()}",
+            code="machine/refused",
+            hint="see that the machine runs and its disk has room: `flexlab status`, df",
+        )
 
 
 def _ask(stream: Any, command: str, arguments: dict[str, object]) -> Any:
@@ -45,7 +49,9 @@ def _ask(stream: Any, command: str, arguments: dict[str, object]) -> Any:
             return answer["return"]
         if "error" in answer:
             raise LabError(
-                f"the machine refused {command}: {answer['error'].get('desc')}", code="machine/refused"
+                f"the machine refused {command}: {answer['error'].get('desc')}",
+                code="machine/refused",
+                hint="see `flexlab status`: whether the machine runs, and what is broken on purpose",
             )
         # anything else is an event
 

@@ -61,7 +61,9 @@ def run(
     if done.returncode not in expect:
         words = (done.stderr or done.stdout).decode(errors="replace").strip()[-2000:]
         raise LabError(
-            f"{node.name}: `{script}` exited with {done.returncode}: {words}", code="machine/command-failed"
+            f"{node.name}: `{script}` exited with {done.returncode}: {words}",
+            code="machine/command-failed",
+            hint=_look_there(layout),
         )
     return done
 
@@ -93,7 +95,11 @@ def _copy(layout: Layout, source: str, target: str) -> None:
     done = _ssh(layout, ("scp", "-q", "-p", "-r", *_options(layout), source, target), 600, b"")
     if done.returncode:
         words = done.stderr.decode(errors="replace").strip()[-2000:]
-        raise LabError(f"could not copy {source} to {target}: {words}", code="machine/copy-failed")
+        raise LabError(
+            f"could not copy {source} to {target}: {words}",
+            code="machine/copy-failed",
+            hint="see that what is copied exists, and the folder that it goes to, with room in it",
+        )
 
 
 def _ssh(layout: Layout, argv: tuple[str, ...], timeout: float, stdin: bytes) -> Completed:
@@ -131,6 +137,7 @@ def _run(layout: Layout, argv: tuple[str, ...], timeout: float, stdin: bytes) ->
             f"{layout.node.name}: {argv[-1]!r} did not finish within {timeout:g} s",
             code="machine/command-timeout",
             transient=True,
+            hint=_look_there(layout),
         ) from error
 
 
@@ -141,6 +148,10 @@ def _unreachable(layout: Layout, words: str) -> LabError:
         transient=True,
         hint=f"see {layout.serial_log}",
     )
+
+
+def _look_there(layout: Layout) -> str:
+    return f"look for yourself: flexlab node exec --name {layout.lab.name} {layout.node.name}"
 
 
 def _in_lab(layout: Layout, argv: tuple[str, ...]) -> tuple[str, ...]:
