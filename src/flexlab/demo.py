@@ -59,6 +59,7 @@ class Show:
                 addresses[node.name] = workload.run_pod(lab, parts, f"web-{node.name}", node, timeout=240)
         pod = f"web-{first.name}"
         self._show(lab, parts, "get", "pods", "-o", "wide")
+        run_kubectl(lab, parts, "delete", "service", pod, "--ignore-not-found")  # of an earlier show
         self._show(lab, parts, "expose", "pod", pod, f"--port={workload.PORT}")
         address = ("get", "service", pod, "-o", "jsonpath={.spec.clusterIP}")
         service = run_kubectl(lab, parts, *address).text
