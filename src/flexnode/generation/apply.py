@@ -112,6 +112,9 @@ class Applier:
         except Stopped:
             raise
         except FlexError as error:
+            if self.stop():
+                # Ctrl-C ends the programs that we run, too: what failed just now tells nothing of the target.
+                raise Stopped from error
             if not self.forgiving:
                 raise
             self.applied.reservations.append(error.message)

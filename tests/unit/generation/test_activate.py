@@ -462,6 +462,27 @@ def test_a_stopped_operation_ends_between_two_steps_and_goes_on_later(node: Lab)
     assert node.host.snapshot() == undisturbed.host.snapshot()
 
 
+def test_what_fails_while_it_is_stopped_is_not_held_against_the_target(node: Lab) -> None:
+    """Ctrl-C reaches the programs that run at that moment as well."""
+    asked: list[str] = []
+    node.stop = lambda: bool(asked)
+
+    def interrupt(moment: str) -> None:
+        if moment == "before restart containerd.service":
+            asked.append(moment)
+            raise HostError("systemctl was interrupted", code="host/unit-failed")
+
+    node.host.hook = interrupt
+    with pytest.raises(Stopped):
+        node.activation.activate(NEXT)
+    assert node.memory()["rejected"] == []
+    asked.clear()
+    node.host.hook = lambda _moment: None
+    outcome = node.activation.recover()
+    assert outcome is not None
+    assert (outcome.result, outcome.current) == (Result.CONFIRMED, NEXT.id)
+
+
 def test_a_verification_can_be_stopped_too(node: Lab) -> None:
     def verify(_generation: Generation, _deadline: Deadline) -> None:
         raise Stopped
