@@ -13,7 +13,7 @@ from datetime import datetime
 
 from flexnode.clock import Clock
 from flexnode.components.layout import CONTAINERD, KUBELET
-from flexnode.errors import FlexError, KubeError
+from flexnode.errors import FlexError
 from flexnode.flows.node_api import find_node_name, has_joined, is_same_machine
 from flexnode.generation.apply import Stopped
 from flexnode.generation.deadline import Deadline
@@ -107,13 +107,10 @@ class _Watch:
     _heartbeat: Lease | None = None  # the first one seen of this kubelet
 
     def look(self) -> FlexError | None:
-        """The first thing that is missing; None when nothing is."""
-        missing = self._look_here()
-        if missing is not None:
-            return missing
+        """The first thing that is missing, or that could not be asked; None when nothing is."""
         try:
-            missing = self._look_there()
-        except KubeError as error:
+            missing = self._look_here() or self._look_there()
+        except FlexError as error:
             return error
         return missing or self._find_instability()
 

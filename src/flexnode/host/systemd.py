@@ -46,7 +46,7 @@ class Systemd:
             return {}
         properties = ",".join(_PROPERTIES)
         command = Command(argv=("systemctl", "show", "--no-pager", f"--property={properties}", "--", *wanted))
-        answers = parse_show(self.run(command).text)
+        answers = parse_show(self._ask(command, "show", *wanted).text)
         if len(answers) != len(wanted):
             raise failure(
                 Code.UNIT_ANSWER,
@@ -89,10 +89,12 @@ class Systemd:
         self._tell("reload", name)
 
     def _tell(self, verb: str, *names: str) -> None:
+        argv = ("systemctl", "--quiet", "--no-ask-password", verb, *names)
+        self._ask(Command(argv=argv, timeout=_PATIENCE), verb, *names)
+
+    def _ask(self, command: Command, verb: str, *names: str) -> Completed:
         try:
-            self.run(
-                Command(argv=("systemctl", "--quiet", "--no-ask-password", verb, *names), timeout=_PATIENCE)
-            )
+            return self.run(command)
         except CommandError as error:
             if error.code != "host/command-failed":
                 raise

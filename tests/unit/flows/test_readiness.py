@@ -13,7 +13,9 @@ from flexnode.components.layout import CONTAINERD, KUBECONFIG, KUBELET, KUBELET_
 from flexnode.errors import FlexError, HostError
 from flexnode.flows.readiness import STABLE, Readiness
 from flexnode.generation import Deadline, Generation, Stopped, compose
+from flexnode.host.door import UnitInfo
 from flexnode.host.fake import FakeHost
+from flexnode.host.fake.units import FakeUnits
 from flexnode.kube.fake import FakeCluster
 from flexnode.resources import Phase, Resource
 from flexnode.resources.state import Owned
@@ -187,6 +189,28 @@ def test_each_thing_may_come_later(unmet: Unmet) -> None:
     scene.clock.at(60, mend)
     took = scene.wait()
     assert 60 <= took <= 60 + STABLE + 10
+
+
+@dataclass
+class SlowUnits:
+    """A systemd under load: for a while it answers nothing."""
+
+    below: FakeUnits
+    clock: Timeline
+    until: float
+
+    def find(self, name: str) -> UnitInfo:
+        if self.clock.monotonic() < self.until:
+            raise HostError("systemd does not answer", code="host/systemd-unavailable", transient=True)
+        return self.below.find(name)
+
+    def is_active(self, name: str) -> bool:
+        return self.below.is_active(name)
+
+
+def test_a_systemd_that_does_not_answer_for_a_moment_fails_no_node(scene: Scene) -> None:
+    scene.host.units = SlowUnits(scene.host.units, scene.clock, until=30)  # type: ignore[assignment]
+    assert scene.wait() >= 30 + STABLE
 
 
 def test_a_certificate_that_does_not_come_names_who_gives_it(scene: Scene) -> None:

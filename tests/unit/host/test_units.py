@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexnode.errors import FlexError
+from flexnode.errors import FlexError, HostError
 from flexnode.host import RootfsHost
 from flexnode.host.door import Enablement, UnitInfo, Units
 from flexnode.host.fake import FakeHost
@@ -213,6 +213,14 @@ def test_systemd_is_asked_once_for_many() -> None:
 def test_an_answer_for_fewer_units_is_not_given_to_the_wrong_ones() -> None:
     programs = Programs({"show": [says(SHOWN)]})
     assert code(lambda: Systemd(run=programs.run).find_all(["a.service"])) == "host/unit-unclear"
+
+
+def test_a_systemd_that_does_not_answer_a_question_is_asked_again_later() -> None:
+    programs = Programs({"show": [fails("Failed to connect to bus: Connection refused")]})
+    with pytest.raises(HostError) as caught:
+        Systemd(run=programs.run).find("a.service")
+    assert caught.value.code == "host/systemd-unavailable"
+    assert caught.value.transient
 
 
 def test_nothing_asked_is_nothing_run() -> None:
