@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from flexnode.flows.findings import forget_findings
 from flexnode.flows.operate import prepare
 from flexnode.flows.workplace import Workplace
-from flexnode.generation.outcome import Outcome
+from flexnode.generation.outcome import Outcome, Result
 from flexnode.model.spec import NodeSpec
 
 
@@ -26,7 +27,11 @@ def recover(workplace: Workplace, *, spec: NodeSpec | None = None) -> Outcome | 
     crew = prepare(workplace, "recover", spec=spec)
     with crew.at_work() as activation:
         outcome = activation.recover()
-    return None if outcome is None else crew.complete(outcome)
+    if outcome is None:
+        return None
+    if outcome.result is Result.LEFT:
+        forget_findings(workplace.directory)  # the next node that it becomes asks its cluster anew
+    return crew.complete(outcome)
 
 
 def prepare_boot(workplace: Workplace, *, spec: NodeSpec | None = None) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from flexnode.components.layout import KUBELET
 from flexnode.errors import FlexError
+from flexnode.flows.findings import recall
 from flexnode.flows.going_back import prepare_boot, recover, rollback
 from flexnode.flows.unbootstrap import unbootstrap
 from flexnode.generation import Desired, Result
@@ -160,3 +161,4 @@ def test_a_machine_that_was_cut_off_while_it_left_goes_on_leaving(world: World, 
     assert world.host.snapshot() == before
     assert world.memory() == {"current": None, "desired": Desired.LEFT, "journal": False}
     assert world.cluster.get(NODE_PATH) is None
+    assert recall(world.directory, world.resolved().spec.cluster.server) is None  # the next node asks anew
