@@ -1,7 +1,6 @@
 """The program `aks-flex-node`: its verbs, imported one by one.
 
-Verbs are imported only when they are called: `token` runs at every credential refresh, and nobody should wait
-for `image bake` to be imported before `--help`.
+Verbs are imported only when they are called: nobody should wait for all of them before `--help`.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _describe_work(found: NodeStatus) -> Iterator[tuple[str, str]]:
         since = f", since {_date(found.busy.since)}" if found.busy.since else ""
         yield "running", f"{found.busy.operation}, process {found.busy.pid}{since}"
     elif found.unfinished:
-        yield "unfinished", "an operation was cut off; the agent ends it, or `aks-flex-node recover`"
+        yield "unfinished", "an operation was cut off; the agent ends it, or `aks-flex-node recover --now`"
 
 
 def _describe_differences(agent: AgentStatus | None, plan: Plan | None) -> Iterator[tuple[str, str]]:

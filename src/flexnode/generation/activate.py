@@ -180,5 +180,5 @@ def _failure(decision: Decision) -> Failure:
         code="generation/cut-off",
         kind=Kind.TERMINAL,
         message=decision.reason or "its description is lost",
-        hint="activate it again with --retry",
+        hint="`aks-flex-node bootstrap --retry` tries it again",
     )

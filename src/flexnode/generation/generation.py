@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from flexnode.errors import FlexError
+from flexnode.errors import GenerationError
 from flexnode.resources import Phase, Resource
 
 EMPTY_ID = "empty"
@@ -52,7 +52,7 @@ def compose(resources: Iterable[Resource], *, needs: Iterable[Need] = (), kubern
     by_key: dict[str, Resource] = {}
     for each in resources:
         if each.key in by_key:
-            raise FlexError(f"two components manage {each.key}", code="generation/conflict")
+            raise _defect(f"two components manage {each.key}", code="generation/conflict")
         by_key[each.key] = each
     return Generation(
         resources=tuple(_sorted(by_key)),
@@ -71,9 +71,9 @@ def _sorted(by_key: dict[str, Resource]) -> list[Resource]:
             return
         if key in path:
             circle = " -> ".join((*path[path.index(key) :], key))
-            raise FlexError(f"resources wait for each other: {circle}", code="generation/circle")
+            raise _defect(f"resources wait for each other: {circle}", code="generation/circle")
         if key not in by_key:
-            raise FlexError(
+            raise _defect(
                 f"{path[-1]} comes after {key}, which nobody manages", code="generation/unknown-key"
             )
         for before in by_key[key].after:
@@ -84,3 +84,9 @@ def _sorted(by_key: dict[str, Resource]) -> list[Resource]:
     for key in by_key:
         visit(key, ())
     return ordered
+
+
+def _defect(message: str, *, code: str) -> GenerationError:
+    """What no configuration can be the cause of."""
+    hint = "this is a defect of aks-flex-node: please report it, with what `aks-flex-node bundle` collects"
+    return GenerationError(message, code=code, hint=hint)

@@ -197,7 +197,7 @@ class Operation:
         raise GenerationError(
             f"generation {identity} was rejected on {rejection.when:%Y-%m-%d %H:%M} UTC: {rejection.reason}",
             code="generation/rejected",
-            hint="change the configuration, or insist with --retry",
+            hint="change the configuration, or insist: `aks-flex-node bootstrap --retry`",
         )
 
     def _open(self, opened: record.Opened) -> Records:

@@ -66,6 +66,7 @@ def run(command: Command) -> Completed:
             f"{program} did not finish within {command.timeout:g} s: {command}",
             code="host/command-timeout",
             transient=True,
+            hint="the machine is under heavy load, or what it waits for does not come: try again",
         ) from error
     except OSError as error:
         raise CommandError(
@@ -77,6 +78,8 @@ def run(command: Command) -> Completed:
     if completed.returncode not in command.expect:
         words = (completed.stderr or completed.stdout).decode(errors="replace").strip()[-TAIL:]
         raise CommandError(
-            f"{command} exited with {completed.returncode}: {words}", code="host/command-failed", hint=""
+            f"{command} exited with {completed.returncode}: {words}",
+            code="host/command-failed",
+            hint="its own words say why; mend that, and try again",
         )
     return completed

@@ -61,7 +61,11 @@ def object_path(base: str, *names: str) -> str:
     """`base` with names behind it, each one segment of the path whatever characters it holds."""
     for name in names:
         if name in ("", ".", ".."):
-            raise UsageError(f"{name!r} is not the name of an object", code="kube/bad-name")
+            raise UsageError(
+                f"{name!r} is not the name of an object",
+                code="kube/bad-name",
+                hint="write the name as `kubectl get` shows it",
+            )
     return "/".join((base, *(quote(name, safe="") for name in names)))
 
 

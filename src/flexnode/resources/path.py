@@ -108,7 +108,11 @@ def real_path(files: Files, path: str) -> str:
             continue
         hops += 1
         if hops > _HOPS:
-            raise HostError(f"the links at {path} lead in circles", code="host/link-loop")
+            raise HostError(
+                f"the links at {path} lead in circles",
+                code="host/link-loop",
+                hint=f"see where they lead: namei {path}",
+            )
         if info.target.startswith("/"):
             done = "/"
         rest.extend(info.target.split("/")[::-1])
