@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 
+from flexnode.components.layout import KUBELET_CERTIFICATE
 from flexnode.errors import FlexError
 from flexnode.flows.preflight.check import Finding, error, failed, ok, warning
 from flexnode.flows.preflight.situation import Ours, Situation
@@ -16,8 +17,6 @@ from flexnode.generation.node_state import Desired
 from flexnode.host.door import Host
 from flexnode.resources import Phase, Resource
 from flexnode.resources.state import Owned
-
-CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
 
 def check_state(situation: Situation) -> Iterator[Finding]:
@@ -50,7 +49,7 @@ def load_ours(directory: StateDirectory, host: Host) -> Ours:
         ours = _load(directory)
     except FlexError as error:
         return Ours(failure=error)
-    return replace(ours, certificate=ours.started and host.files.find(CERTIFICATE) is not None)
+    return replace(ours, certificate=ours.started and host.files.find(KUBELET_CERTIFICATE) is not None)
 
 
 def _load(directory: StateDirectory) -> Ours:

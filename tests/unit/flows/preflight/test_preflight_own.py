@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from flexnode.clock import FakeClock
+from flexnode.components.layout import KUBELET_CERTIFICATE
 from flexnode.errors import StateError
 from flexnode.flows.preflight import Level, Ours
-from flexnode.flows.preflight.own import CERTIFICATE, load_ours
+from flexnode.flows.preflight.own import load_ours
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.durable import SCHEMA, seal
 from flexnode.generation.generation import Generation, compose
@@ -86,7 +87,7 @@ def test_a_join_that_is_not_confirmed_yet_counts_what_it_was_about_to_put_there(
 def test_a_certificate_of_another_kubelet_is_not_used(tmp_path: Path, theirs: bool) -> None:
     """The node would otherwise speak to its cluster as somebody else."""
     host = stock()
-    host.files.place(CERTIFICATE, "PEM")
+    host.files.place(KUBELET_CERTIFICATE, "PEM")
     directory = StateDirectory(root=tmp_path)
     directory.prepare()
     if not theirs:
