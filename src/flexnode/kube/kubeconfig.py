@@ -6,6 +6,7 @@ from base64 import b64decode
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -126,6 +127,22 @@ class _Reader:
         except (OSError, UnicodeDecodeError) as error:
             raise self.fault(f"the CA {path} cannot be read: {error}") from error
 
+    def proxy(self, cluster: _Cluster) -> Secret | None:
+        if not cluster.proxy_url:
+            return None
+        try:
+            parts = urlsplit(cluster.proxy_url)
+            known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            known = False
+        if not known:
+            raise failure(
+                Code.KUBECONFIG_UNSUPPORTED,
+                f"{self.origin}: its proxy-url is not the address of an HTTP proxy",
+                hint="a proxy is written http://HOST:PORT or https://HOST:PORT; no other kind is spoken here",
+            )
+        return Secret(cluster.proxy_url)
+
     def credential(self, user: _User) -> Credential | None:
         for field, words in _UNSUPPORTED.items():
             if getattr(user, field):
@@ -180,7 +197,7 @@ def parse_kubeconfig(
         server=parse_server(cluster.server),
         ca=reader.authority(cluster),
         credential=None if user is None else reader.credential(user),
-        proxy=Secret(cluster.proxy_url) if cluster.proxy_url else None,
+        proxy=reader.proxy(cluster),
         server_name=cluster.tls_server_name,
     )
 

@@ -100,6 +100,16 @@ def test_proxy_and_expected_name_are_heard() -> None:
     assert found.server_name == "kubernetes"
 
 
+@pytest.mark.parametrize(
+    "url", ["socks5://u:hunter2@proxy:1080", "proxy:3128", "http://u:hun/ter2@proxy", "http://"]
+)
+def test_a_proxy_of_another_kind_is_refused_without_its_password(url: str) -> None:
+    error = failing(json.dumps(document(cluster={"proxy-url": url})).encode())
+    assert error.code == "kube/kubeconfig-unsupported"
+    assert "http://HOST:PORT" in error.hint
+    assert "ter2" not in f"{error.message} {error.hint}"
+
+
 def test_yaml_is_read_as_well_and_files_are_relative_to_it(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text(CA)
     path = tmp_path / "config"
