@@ -106,7 +106,7 @@ HOST = Section(
         ),
         "manageJournald": Setting(
             type=Flag(),
-            about="Whether the journal and log files are kept within bounds.",
+            about="Whether the journal is kept within bounds.",
             effect=Effect.NOTHING,
             default=True,
         ),
@@ -192,8 +192,7 @@ ARTIFACTS = Section(
         ),
         "caBundle": Setting(
             type=texts.PATH,
-            about="A file of authorities, in PEM, for these servers, in place of those that the machine "
-            "trusts.",
+            about="A file of authorities, in PEM, for these servers, besides those that the machine trusts.",
             effect=Effect.NEXT_FETCH,
             unset="the authorities that the machine trusts",
         ),

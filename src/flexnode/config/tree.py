@@ -23,7 +23,7 @@ class Effect(StrEnum):
     SERVICES = "restarts containerd and kubelet; pods keep running"
     JOIN = "matters when the node joins; a joined node keeps what it joined with"
     REGISTRATION = "restarts kubelet, and matters when the node joins; a joined Node keeps what it has"
-    AGENT = "is read by the agent when it starts"
+    AGENT = "is taken over by the agent at once"
     UPGRADE = "upgrades the node, which drains it first"
     NEXT_FETCH = "matters at the next download"
 

@@ -214,7 +214,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListOf:
-    """A list. A stronger source replaces it as a whole. `key`: what may not occur twice."""
+    """A list in which nothing occurs twice. A stronger source replaces it as a whole."""
 
     item: ValueType
     least: int = 0

@@ -116,7 +116,7 @@ class ArtifactsSpec:
     """Where files come from: mirrors, directories, bundles, registries, or `vendor`; in order."""
 
     sources: tuple[str, ...] = ("vendor",)
-    ca_bundle: str = ""  # a PEM file on the machine, in place of the system's authorities
+    ca_bundle: str = ""  # a PEM file on the machine, besides the system's authorities
     overlays: tuple[str, ...] = ()  # overlay catalogs, files on the machine
 
 
