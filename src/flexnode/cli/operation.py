@@ -131,7 +131,10 @@ def confirm(question: str, *, yes: bool) -> None:
         raise FlexError(
             "nobody is there to confirm this", code="usage/not-confirmed", hint="add --yes if you mean it"
         )
-    click.confirm(question, abort=True, err=True)
+    if not click.confirm(question, err=True):
+        raise FlexError(
+            "nothing was done: the answer was no", code="usage/not-confirmed", hint="add --yes if you mean it"
+        )
 
 
 @contextmanager
