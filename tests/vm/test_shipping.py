@@ -37,6 +37,9 @@ systemctl list-unit-files --no-legend --plain
 # Each unit that runs, with what tells one run of it from the next.
 INVOCATIONS = "systemctl show '*.service' -p Id -p InvocationID -p ActiveState"
 
+# They start when somebody asks them something, and end by themselves when nobody does.
+ON_DEMAND = {f"systemd-{name}.service" for name in ("hostnamed", "localed", "timedated")}
+
 STAND_IN = """\
 [Service]
 Type=exec
@@ -131,6 +134,6 @@ def read_invocations(one: Machine) -> dict[str, str]:
     found = {}
     for block in one.sh(INVOCATIONS).strip().split("\n\n"):
         unit = dict(line.split("=", 1) for line in block.splitlines())
-        if unit["ActiveState"] == "active":
+        if unit["ActiveState"] == "active" and unit["Id"] not in ON_DEMAND:
             found[unit["Id"]] = unit["InvocationID"]
     return found
