@@ -36,7 +36,7 @@ format: python ## Format the code and mend what the linter can mend
 	ruff format .
 
 .PHONY: test-fast
-test-fast: python ## Every test that needs no machine: under a minute
+test-fast: python ## Every test that needs no machine: two minutes
 	pytest -q -m "not vm" --timeout 60
 
 .PHONY: test
