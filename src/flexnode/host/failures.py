@@ -77,6 +77,39 @@ _TRANSIENT = frozenset(
 )
 
 _HINTS = {
+    Code.MISSING: "see what took it away, or put it there",
+    Code.EXISTS: "look what lies there, and move or remove it",
+    Code.NOT_DIRECTORY: "look what lies in the place of the directory, and move or remove it",
+    Code.IS_DIRECTORY: "look what is in the directory, and move or remove it",
+    Code.NOT_FILE: "look what lies in the place of the file, and move or remove it",
+    Code.INVALID: "see dmesg: the kernel or the file system does not take this",
+    Code.LOOP: "see where the links lead: namei PATH",
+    Code.NO_SPACE: "free some space there, then run again",
+    Code.BUSY: "see who uses it, and wait for its end",
+    Code.UNIT_MISSING: "see systemctl list-unit-files; the package that brings the unit may be missing",
+    Code.UNIT_FAILED: "see systemctl status and journalctl -u for that unit",
+    Code.UNIT_IN_THE_WAY: "move the file in /etc/systemd/system away if nothing needs it",
+    Code.UNIT_ANSWER: "see whether systemctl show answers for these units",
+    Code.SYSTEMD_DOWN: "the machine is under heavy load, or about to shut down: try again; see journalctl -b",
+    Code.SYSCTL_MISSING: "look whether the module that brings it is loaded",
+    Code.SYSCTL_REFUSED: "set another value in host.sysctls",
+    Code.MODULE_MISSING: "install the modules of the kernel that runs, or reboot into the one that has them",
+    Code.MODULE_BUSY: "what uses it must end first; lsmod names it",
+    Code.MODULE_REFUSED: "see dmesg; secure boot refuses modules that are not signed",
+    Code.SWAP: "see swapon --show and dmesg",
+    Code.UNSUPPORTED: "use a machine with a Debian or Ubuntu that is supported",
+    Code.FILTER_ANSWER: "see nft --json list ruleset; its version may be too new for this program",
+    Code.PACKAGE_UNKNOWN: "see apt-cache policy, and whether an archive in /etc/apt/sources.list.d has it",
+    Code.PACKAGE_STALE: "run apt-get update, then try again",
+    Code.PACKAGE_INTERRUPTED: "run dpkg --configure -a, then try again",
+    Code.PACKAGE_FAILED: "run the same with apt-get by hand to see all that it says",
+    Code.RUNTIME_TIMEOUT: "see journalctl -u containerd; the disk or the machine may be overloaded",
+    Code.RUNTIME_REFUSED: "see journalctl -u containerd",
+    Code.RUNTIME_ANSWER: "see systemctl status containerd: something else may answer on its socket",
+    Code.RUNTIME_NOT_FOUND: "it ended or was removed meanwhile; try again",
+    Code.IMAGE_MISSING: "compare the reference with what the registry offers",
+    Code.ARCHIVE: "make the archive anew; it must be an OCI archive with the names of its images",
+    Code.SANDBOX: "see journalctl -u containerd; runc must be built with seccomp",
     Code.READ_ONLY: "mount the file system writable; a disk with errors turns read-only by itself: see dmesg",
     Code.PERMISSION: "run as root; root is refused on immutable files (lsattr) and by security modules",
     Code.NOT_EMPTY: "look what lies in it, and move or remove that",
@@ -115,9 +148,7 @@ _BY_ERRNO = {
 
 def failure(code: Code, message: str, *, hint: str = "") -> HostError:
     """The error for `code`; a hint that knows more than the usual one goes before it."""
-    return HostError(
-        message, code=code.value, transient=code in _TRANSIENT, hint=hint or _HINTS.get(code, "")
-    )
+    return HostError(message, code=code.value, transient=code in _TRANSIENT, hint=hint or _HINTS[code])
 
 
 def translate_os_error(error: OSError, what: str) -> HostError:
