@@ -225,12 +225,12 @@ class Store:
         for digest in removed:
             self.remove(digest)
         for path in self._partials():
-            with path.open("rb") as file:
-                try:
+            try:
+                with path.open("rb") as file:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    continue
-                path.unlink(missing_ok=True)
+                    path.unlink(missing_ok=True)
+            except (BlockingIOError, FileNotFoundError):  # somebody fills it, or has just finished it
+                continue
         return removed
 
     def _partials(self) -> list[Path]:
