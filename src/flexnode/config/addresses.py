@@ -110,11 +110,6 @@ def check_no_proxy(entry: str) -> Wrong | None:
     return None
 
 
-def check_host(text: str) -> Wrong | None:
-    """A host name or address, as it stands in a URL."""
-    return None if _is_host(text) else Wrong("is not the name or address of a host")
-
-
 def _check_url(url: str, schemes: tuple[str, ...]) -> Wrong | None:
     parts = _split(url)
     wanted = " or ".join(f"{scheme}://" for scheme in schemes)

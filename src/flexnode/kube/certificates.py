@@ -18,7 +18,6 @@ from flexnode.kube.request import Api, Request, object_path, with_body
 from flexnode.kube.time_format import render_time
 
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING_SIGNER = "kubernetes.io/kubelet-serving"
 
 

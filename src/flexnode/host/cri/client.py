@@ -62,15 +62,8 @@ class CriClient:
         request = cri.StopContainerRequest(container_id=container, timeout=grace)
         self._ask(f"{_RUNTIME}/StopContainer", request, cri.Empty, SLOW + grace)
 
-    def remove_container(self, container: str) -> None:
-        request = cri.RemoveContainerRequest(container_id=container)
-        self._ask(f"{_RUNTIME}/RemoveContainer", request, cri.Empty, SLOW)
-
     def list_images(self) -> tuple[cri.Image, ...]:
         return self._ask(f"{_IMAGES}/ListImages", cri.Empty(), cri.ListImagesResponse, QUICK).images
-
-    def find_image(self, reference: str) -> cri.Image | None:
-        return self._ask(f"{_IMAGES}/ImageStatus", _name(reference), cri.ImageStatusResponse, QUICK).image
 
     def pull_image(self, reference: str) -> str:
         """The reference of what was pulled, by digest."""

@@ -166,18 +166,13 @@ class StopContainerRequest:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RemoveContainerRequest:
-    container_id: str = text(1)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ImageSpec:
     image: str = text(1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageRequest:
-    """What asking for the status of an image, pulling and removing it have in common."""
+    """What pulling an image and removing it have in common."""
 
     image: ImageSpec | None = message(1, ImageSpec)
 
@@ -187,11 +182,6 @@ class Image:
     id: str = text(1)
     repo_tags: tuple[str, ...] = texts(2)
     repo_digests: tuple[str, ...] = texts(3)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ImageStatusResponse:
-    image: Image | None = message(1, Image)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
