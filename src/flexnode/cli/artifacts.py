@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from flexnode.cli.output import emit, verb_options
+from flexnode.cli.output import RESERVATION, emit, verb_options
 from flexnode.clock import SystemClock
 from flexnode.errors import UsageError
 from flexnode.model import Arch
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
-
-RESERVATION = 3  # the goal is reached, and something about it is worth knowing
 
 SOURCES_HELP = (
     "Where files come from; give it several times to name them in order. A mirror (https://HOST/PATH), "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from flexnode.cli.output import emit, verb_options
+from flexnode.cli.output import RESERVATION, emit, verb_options
 from flexnode.clock import SystemClock
 from flexnode.errors import FlexError, UsageError
 from flexnode.secret import Secret
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from flexnode.progress import Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-RESERVATION = 3  # the goal is reached, and something about it is worth knowing
 
 TTL = "24h"
 TTL_HELP = "How long the token is good for: 30m, 24h, 7d; 0 is for ever."

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from flexnode.cli.output import RESERVATION, TRANSIENT
 from flexnode.clock import SystemClock
 from flexnode.errors import ConfigError, FlexError
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from flexnode.flows.workplace import Workplace
     from flexnode.generation.outcome import Failure, Outcome
     from flexnode.model.spec import NodeSpec
-
-RESERVATION = 3
-TRANSIENT = 75
 
 
 @contextmanager

@@ -15,6 +15,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
+# Exit codes of the contract that are no failure's: errors know their own.
+RESERVATION = 3  # the goal is reached, and something about it is worth knowing
+CHANGES = 10  # something would change, or differs
+TRANSIENT = 75  # it may pass by itself: try again
+
 
 def verb_options(command: F) -> F:
     """What every verb has: `--output` arrives as `output`, `--log-level` takes effect by itself."""

@@ -9,12 +9,10 @@ import msgspec
 
 from flexnode.cli.config import ConfigChoice, config_options
 from flexnode.cli.operation import open_workplace
-from flexnode.cli.output import emit, verb_options
+from flexnode.cli.output import CHANGES, emit, verb_options
 
 if TYPE_CHECKING:
     from flexnode.generation.plan import Plan
-
-CHANGES = 10
 
 
 @click.command()

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flexnode.cli.config import ConfigChoice, config_options
-from flexnode.cli.output import emit, verb_options
+from flexnode.cli.output import TRANSIENT, emit, verb_options
 from flexnode.clock import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flexnode.flows.preflight import Check, Finding, Report
-
-TRANSIENT = 75  # everything that speaks against the machine may pass by itself
 
 COLOURS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "bright_black"}
 NARROWEST = 60

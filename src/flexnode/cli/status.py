@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from flexnode.cli.config import ConfigChoice, config_options
-from flexnode.cli.output import emit, verb_options
+from flexnode.cli.output import CHANGES, emit, verb_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ def status(check: bool, config: ConfigChoice, output: str) -> int:
     if plan is not None:
         data["check"] = [change.key for change in plan.changes]
     emit(output, text=render_status(found, plan) if output == "text" else "", data=data)
-    return 10 if plan is not None and plan.changes else 0
+    return CHANGES if plan is not None and plan.changes else 0
 
 
 def render_status(found: NodeStatus, plan: Plan | None = None) -> str:
