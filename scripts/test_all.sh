@@ -14,4 +14,5 @@ clean=$(sha256sum </dev/null | cut -c1-8)
 
 shard=${1:-1/1}
 shift || true
-PYTHONPATH=scripts exec pytest -p matrix --matrix "build/test-all/$state" --shard "$shard" --no-vm-skips "$@"
+PYTHONPATH=scripts exec pytest -p matrix --matrix "build/test-all/$state" --shard "$shard" --no-vm-skips \
+  --hypothesis-profile random "$@"

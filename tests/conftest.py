@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["flexlab.testing"]
 
 RAN = pytest.StashKey[dict[str, tuple[str, float]]]()
+
+
+# The same examples in every run: what a person lands must not fail for somebody else by chance. Other ones are
+# tried with `--hypothesis-profile random`, as the full matrix does. An emulated or busy machine has no deadline.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("random", deadline=None)
+settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

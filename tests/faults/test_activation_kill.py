@@ -37,6 +37,8 @@ from flexnode.resources.state import Image, Owned
 from flexnode.secret import Secret
 from unit.generation.samples import ORIGIN, TOKEN, make_node
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("file", "link", "directory", "unit", "owned")
 MTIME = 1_700_000_000_000_000_000
 

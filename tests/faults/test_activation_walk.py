@@ -21,6 +21,8 @@ from flexnode.generation.judge import BOOT_ID
 from flexnode.host.door import Enablement
 from unit.generation.samples import Crash, Lab, make_host, make_node
 
+pytestmark = pytest.mark.slow
+
 FIRST = make_node()
 CHANGED = make_node(containerd_config="version = 3\nchanged = true\n")
 NEXT = make_node(kubelet="1.35.0", containerd_config="version = 3\nnext = true\n")

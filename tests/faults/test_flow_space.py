@@ -8,6 +8,8 @@ import pytest
 
 from faults.isolation import run_isolated
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).resolve().parents[1]
 
 SCRIPT = f"""

@@ -24,6 +24,8 @@ from unit.flows.samples import NODE_PATH
 from unit.flows.world import World, open_world
 from unit.generation.samples import Crash
 
+pytestmark = pytest.mark.slow
+
 STRIDE = 13
 """A prime, so that it does not keep step with anything that recurs."""
 

@@ -47,7 +47,8 @@ KERNEL = r"""
 echo "== modules"; lsmod | awk 'NR > 1 {print $1}' | sort
 echo "== sysctls"; sysctl -a 2>/dev/null | grep -e '^vm\.' -e '^kernel\.' -e '^net\.' \
   | grep -v -e random -e 'file-nr' -e ns_last_pid -e cad_pid -e nf_conntrack_count -e stat_refresh -e pty.nr \
-  -e boot_id -e fastopen_key -e reserve_kbytes -e 'net.ipv4.neigh' -e 'net.ipv6.neigh' -e base_reachable -e stable_secret -e uuid
+  -e boot_id -e fastopen_key -e reserve_kbytes -e net.ipv4.neigh -e 'net.ipv6.neigh' \
+  -e base_reachable -e stable_secret -e uuid
 """
 
 

@@ -326,6 +326,7 @@ SHAPED = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(KEYS | st.sampled_from(["apiVersion", "kind"]) | st.text(), JSON | SHAPED), st.booleans()
 )

@@ -27,7 +27,7 @@ HERE = builder.Target(python=LINE, arch=machine_arch())
 SHIPPED = ("src/flexnode", "packaging", "scripts", "requirements", "LICENSE")
 
 # Dependencies come from wherever pip is set to take them, once; then they lie in the cache.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="session")

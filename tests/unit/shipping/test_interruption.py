@@ -16,6 +16,8 @@ import pytest
 from flexnode.host import Command, run
 from unit.shipping.samples import PROGRAM, Root, make_root, small_files, unpack
 
+pytestmark = pytest.mark.slow
+
 CHANGING = ("mkdir", "mv", "ln", "rm", "rmdir", "find")
 """Not `cp`: it writes drafts, and each is seen as it is left when what would move it is killed."""
 
