@@ -37,7 +37,7 @@ format: python ## Format the code and mend what the linter can mend
 
 .PHONY: test-fast
 test-fast: python ## The tests that need neither a machine nor patience: under a minute
-	pytest -q -n auto --dist worksteal tests/architecture tests/unit -m "not vm and not slow" --timeout 60
+	pytest -q -n auto --dist worksteal tests/unit -m "not vm and not slow" --timeout 60
 
 .PHONY: test
 test: setup ## What CI runs: check, unit, faults, then the tests on real machines

@@ -12,8 +12,8 @@ pytest_plugins = ["flexlab.testing"]
 RAN = pytest.StashKey[dict[str, tuple[str, float]]]()
 
 
-# The same examples in every run: what a person lands must not fail for somebody else by chance. Other ones are
-# tried with `--hypothesis-profile random`, as the full matrix does. An emulated or busy machine has no deadline.
+# The same examples in every run: what one person lands must not fail for another one by chance. The full matrix
+# tries others, with `--hypothesis-profile random`. A busy machine may take its time.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
 settings.load_profile("same")
