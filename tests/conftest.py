@@ -12,7 +12,7 @@ pytest_plugins = ["flexlab.testing"]
 RAN = pytest.StashKey[dict[str, tuple[str, float]]]()
 
 
-# The same examples in every run: what one person lands must not fail for another one by chance. The full matrix
+# The same examples in every run: what one person lands must not fail by chance for another. The full matrix
 # tries others, with `--hypothesis-profile random`. A busy machine may take its time.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
