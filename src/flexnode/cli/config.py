@@ -68,7 +68,7 @@ def config_options(command: F) -> F:
 def config() -> None:
     """Show and check the configuration.
 
-    A configuration is put together from many sources: defaults, the image, instance metadata, a file,
+    A configuration is put together from many sources: defaults, the image, a file,
     drop-ins, the environment, flags. `show --origin` tells where each value comes from.
     """
 

@@ -141,7 +141,8 @@ def _stoppable(asked: Event) -> Iterator[None]:
         if asked.is_set() and number == signal.SIGINT:
             raise KeyboardInterrupt  # asked twice: the person does not want to wait
         asked.set()
-        click.echo("stopping at the next safe point", err=True)
+        # Not through Python's buffers: the signal may have come in the middle of a write to them.
+        os.write(2, b"stopping at the next safe point\n")
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

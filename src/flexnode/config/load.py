@@ -1,6 +1,6 @@
 """From files, environment and flags to the resolved configuration. The only part of it that reads files.
 
-From weakest to strongest: defaults, what was detected, the image's manifest, instance metadata, the
+From weakest to strongest: defaults, what was detected, the image's manifest, the
 configuration file, drop-ins by name, the environment, flags.
 """
 

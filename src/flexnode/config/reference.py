@@ -41,12 +41,11 @@ From weakest to strongest; maps merge, lists replace:
 
 1. built-in defaults, and what the product finds out where nobody says it;
 2. `config` in the manifest of the image that the machine was started from;
-3. instance metadata;
-4. `/etc/aks-flex-node/config.json` or `config.yaml` (both is an error), or the file that `--config` names;
-5. drop-ins in `config.d/` beside it, by name; they need no `apiVersion` and `kind`;
-6. the environment: `FLEXNODE_KUBELET__MAX_PODS=50`, where `__` separates levels, case does not matter, and
+3. `/etc/aks-flex-node/config.json` or `config.yaml` (both is an error), or the file that `--config` names;
+4. drop-ins in `config.d/` beside it, by name; they need no `apiVersion` and `kind`;
+5. the environment: `FLEXNODE_KUBELET__MAX_PODS=50`, where `__` separates levels, case does not matter, and
    lists and maps are JSON;
-7. `--set kubelet.maxPods=50`; below a map the rest of the path is one key:
+6. `--set kubelet.maxPods=50`; below a map the rest of the path is one key:
    `--set node.labels.example.com/rack=17`.
 
 `aks-flex-node config show --origin` tells where each value comes from and what it overrode. A key that is not

@@ -24,7 +24,7 @@ class Effect(StrEnum):
     JOIN = "matters when the node joins; a joined node keeps what it joined with"
     REGISTRATION = "restarts kubelet, and matters when the node joins; a joined Node keeps what it has"
     AGENT = "is taken over by the agent at once"
-    UPGRADE = "upgrades the node, which drains it first"
+    UPGRADE = "puts other programs on the node, and restarts what runs them"
     NEXT_FETCH = "matters at the next download"
 
 

@@ -22,6 +22,8 @@ from flexnode.generation.steps import Moment, Name, Timing
 EVENTS_LIMIT = 4 << 20
 """A log that has grown so large is put aside, in place of the one that was put aside before."""
 
+BUSY = "state/busy"
+
 _QUIET = frozenset({Name.JOURNAL, Name.LEDGER, Name.STATE})
 
 
@@ -107,6 +109,8 @@ def record_bootstrap(
     try:
         outcome, config = work()
     except FlexError as error:
+        if error.code == BUSY:
+            raise  # another operation runs, and writes down how that one went
         with suppress(FlexError):  # what keeps it from being written is hardly the news
             save_provision(directory, _describe("failed", started, clock, Failure.of(error)))
         raise

@@ -168,7 +168,7 @@ def test_where_nobody_can_answer_nothing_is_assumed() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_asks_the_operation_to_stop(
-    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+    number: signal.Signals, capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = signal.getsignal(number)
     with open_workplace() as workplace:
@@ -176,7 +176,7 @@ def test_a_signal_asks_the_operation_to_stop(
         os.kill(os.getpid(), number)
         assert workplace.stop()
     assert signal.getsignal(number) is before
-    assert "stopping at the next safe point" in capsys.readouterr().err
+    assert "stopping at the next safe point" in capfd.readouterr().err
 
 
 def interrupt_twice() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flexnode.clock import FakeClock
-from flexnode.errors import FlexError
+from flexnode.errors import FlexError, StateError
 from flexnode.flows.records import (
     EVENTS_LIMIT,
     Provision,
@@ -104,6 +104,21 @@ def test_a_failure_that_is_raised_is_written_down_and_raised(
     found = find_provision(directory)
     assert found is not None
     assert (found.result, found.code, found.kind) == ("failed", "node/not-ready", "transient")
+
+
+def test_who_met_another_operation_does_not_speak_for_it(directory: StateDirectory, clock: FakeClock) -> None:
+    """The other one may be the agent's bootstrap, and its result is the one that people look for."""
+    done = outcome(Result.CONFIRMED)
+    record_bootstrap(directory, clock, lambda: (done, "digest"))
+
+    def work() -> tuple[Outcome, str]:
+        raise StateError("busy", code="state/busy", transient=True)
+
+    with pytest.raises(StateError):
+        record_bootstrap(directory, clock, work)
+    found = find_provision(directory)
+    assert found is not None
+    assert found.result == "confirmed"
 
 
 @pytest.fixture
