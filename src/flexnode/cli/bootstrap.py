@@ -34,7 +34,8 @@ class Duration(click.ParamType[float]):
 @click.option(
     "--timeout",
     type=Duration(),
-    help="Until when the node must be Ready.  [default: agent.bootstrapTimeout, 15m]",
+    help="Until when the node must be Ready.  [default: agent.bootstrapTimeout for a first join, 15m; "
+    "agent.verifyTimeout for a change, 5m]",
 )
 @click.option("--retry", is_flag=True, help="Try a generation again that did not work.")
 @click.option("--ignore", metavar="NAME,…", multiple=True, help="Preflight checks to leave out.")

@@ -18,6 +18,7 @@ from flexnode.flows.target import make_target
 from flexnode.flows.workplace import Workplace
 from flexnode.generation.outcome import Outcome
 from flexnode.host.facts import read_facts
+from flexnode.model.spec import AgentSpec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,7 +38,7 @@ def bootstrap(resolved: Resolved, workplace: Workplace, options: BootstrapOption
             check(resolved, workplace, options.ignore)
         target = make_target(resolved, workplace)
         crew = prepare(workplace, "bootstrap", target=target)
-        seconds = options.seconds or target.spec.agent.bootstrap_timeout
+        seconds = options.seconds or choose_time(workplace, target.spec.agent)
         with crew.at_work() as activation:
             outcome = activation.activate(
                 target.generation,
@@ -59,6 +60,13 @@ def is_settled(resolved: Resolved, workplace: Workplace) -> bool:
         return not plan_bootstrap(resolved, workplace).changes
     except FlexError:
         return False  # the checks, or the operation itself, say why
+
+
+def choose_time(workplace: Workplace, agent: AgentSpec) -> float:
+    """How long it may take: a change can be rolled back, and is not waited for as long as a first join."""
+    state = workplace.directory.load_state().value
+    changes = state is not None and state.current is not None
+    return agent.verify_timeout if changes else agent.bootstrap_timeout
 
 
 def check(resolved: Resolved, workplace: Workplace, ignore: Sequence[str]) -> None:

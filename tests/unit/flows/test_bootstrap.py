@@ -154,6 +154,16 @@ def test_an_upgrade_that_does_not_get_ready_is_taken_back(world: World) -> None:
     assert "go back: done" in world.books.told
 
 
+def test_a_change_is_waited_for_as_long_as_was_configured_and_no_longer(world: World) -> None:
+    """A first join may take its time; an on-call person waits for the way back from a change."""
+    world.bootstrap(versions={"kubernetes": "1.34"})
+    world.broken.add(NEWER)
+    begin = world.clock.monotonic()
+    outcome = world.bootstrap(versions={"kubernetes": "1.35"}, agent={"verifyTimeout": "2m"})
+    assert outcome.result is Result.ROLLED_BACK
+    assert 120 <= world.clock.monotonic() - begin < 240
+
+
 def test_what_was_rejected_is_tried_again_when_a_person_insists(world: World) -> None:
     world.bootstrap(versions={"kubernetes": "1.34"})
     world.broken.add(NEWER)
