@@ -130,6 +130,21 @@ def find(lab: Path, name: str | None = None) -> list[Daemon]:
     return sorted(found, key=lambda daemon: daemon.pid)
 
 
+def find_labs() -> set[Path]:
+    """The folders of all labs that have a live process, whether or not the folder is still there."""
+    prefix = f"{LAB_MARK}=".encode()
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            environ = _read_environment(entry).split(b"\0")
+        except OSError:  # it ended while we looked
+            continue
+        found |= {Path(os.fsdecode(item.removeprefix(prefix))) for item in environ if item.startswith(prefix)}
+    return found
+
+
 def _read_environment(entry: Path) -> bytes:
     """A process's environment. It reads as empty while the process becomes another program."""
     for _ in range(_EXEC_PATIENCE):

@@ -10,7 +10,7 @@ import click
 from flexlab import control_plane
 from flexlab.cli.context import CLOCK, DEFAULT_LAB, name_option, output_option, show, watch, with_lab
 from flexlab.cli.render import render_status
-from flexlab.cluster import Request, bring_up, observe, parts_of, take_down
+from flexlab.cluster import Request, bring_up, list_remains, observe, parts_of, take_down
 from flexlab.lab import Lab, list_labs, require_lab
 from flexlab.model import Suite
 from flexlab.parts import available_kubernetes
@@ -53,7 +53,7 @@ def up(name: str, nodes: int, suite: str, kubernetes: str, output: str) -> None:
 @click.option("--all", "every", is_flag=True, help="Every lab on this machine.")
 def down(name: str, every: bool) -> None:
     """End a lab and delete all that it has: processes, network, disks."""
-    for lab in list_labs() if every else [name]:
+    for lab in list_remains() if every else [name]:
         with watch() as progress, progress.step(f"end lab {lab}"):
             if not take_down(lab, CLOCK):
                 progress.note("there was nothing of it")

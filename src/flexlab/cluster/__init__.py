@@ -1,6 +1,6 @@
 """A whole lab: brought up, looked at, taken down."""
 
-from flexlab.cluster.down import take_down
+from flexlab.cluster.down import list_remains, take_down
 from flexlab.cluster.nodes import add_node, remove_node, start_node
 from flexlab.cluster.observe import LabStatus, NodeStatus, observe
 from flexlab.cluster.up import Request, bring_up, parts_of
@@ -11,6 +11,7 @@ __all__ = [
     "Request",
     "add_node",
     "bring_up",
+    "list_remains",
     "observe",
     "parts_of",
     "remove_node",

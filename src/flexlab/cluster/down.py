@@ -7,9 +7,17 @@ import shutil
 from flexlab import process
 from flexlab.cluster.lock import lock_path, locked
 from flexlab.errors import LabError
-from flexlab.model import parse_name
+from flexlab.model import NAME, parse_name
 from flexlab.paths import labs_dir
 from flexnode.clock import Clock
+
+
+def list_remains() -> list[str]:
+    """The names of all labs of which anything is left: a folder, or a process that carries their mark."""
+    folder = labs_dir()
+    folders = [each for each in folder.iterdir() if each.is_dir()] if folder.is_dir() else []
+    working = [lab for lab in process.find_labs() if lab.parent == folder]
+    return sorted({each.name for each in (*folders, *working) if NAME.fullmatch(each.name)})
 
 
 def take_down(name: str, clock: Clock) -> bool:

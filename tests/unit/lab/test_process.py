@@ -48,6 +48,14 @@ def test_an_ended_process_is_not_found(place: Place) -> None:
     process.stop([daemon])  # what ended by itself is no error
 
 
+def test_a_lab_that_lost_its_folder_is_still_known(place: Place) -> None:
+    """`flexlab down --all` would otherwise leave its machines running."""
+    start(place, "daemon", "sleep", "60")
+    assert place.lab in process.find_labs()
+    process.kill(process.find(place.lab))
+    assert place.lab not in process.find_labs()
+
+
 def test_a_process_of_another_lab_is_left_alone(place: Place, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
