@@ -41,6 +41,7 @@ class Code(StrEnum):
     NO_SOURCE = "artifact/no-source"
     NO_SPACE = "artifact/no-space"
     STORE_UNWRITABLE = "artifact/store-unwritable"
+    BUSY = "artifact/busy"
     NOT_STAGED = "artifact/not-staged"
     CANCELLED = "artifact/cancelled"
     UNSAFE_ARCHIVE = "artifact/unsafe-archive"
@@ -78,6 +79,7 @@ HINTS = {
     Code.NO_SOURCE: "name a source with --source: a mirror, a directory or a bundle",
     Code.NO_SPACE: "free that much there, then run again; nothing else on the machine was touched",
     Code.STORE_UNWRITABLE: "check that the file system is mounted read-write and writable for this user",
+    Code.BUSY: "wait for its end, or name another file",
     Code.NOT_STAGED: "fetch it first",
     Code.CANCELLED: "run again to go on",
     Code.UNSAFE_ARCHIVE: "do not use this archive; nothing of it was unpacked",
@@ -103,6 +105,7 @@ TRANSIENT = frozenset(
         Code.SERVER_ERROR,
         # Logs rotate and unused images get collected: space comes back without anybody's input changing.
         Code.NO_SPACE,
+        Code.BUSY,
         Code.CANCELLED,
     }
 )

@@ -47,6 +47,41 @@ def fsync_directory(path: Path) -> None:
 
 
 @contextmanager
+def hold_directory(path: Path, what: str, *, wait: bool) -> Iterator[None]:
+    """Hold `path`, made if it is missing, for this process alone; artifact/busy if another has it.
+
+    `wait`: until the other is done. The kernel holds the lock, so a killed process leaves none behind.
+    """
+    with translate_disk_errors(path, what, missing=lambda: None):
+        handle = _open_held(path, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if handle is None:
+        raise local_failure(Code.BUSY, f"another process is making {what}")
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _open_held(path: Path, operation: int) -> int | None:
+    while True:
+        path.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:  # its holder has just finished, and removed it
+            continue
+        try:
+            fcntl.flock(handle, operation)
+            if os.path.samestat(os.stat(path), os.fstat(handle)):
+                return handle
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        except FileNotFoundError:
+            pass
+        os.close(handle)
+
+
+@contextmanager
 def translate_disk_errors(where: Path, what: str, *, missing: Callable[[], int | None]) -> Iterator[None]:
     """Turn what the local disk says into failures: full, read-only, not ours."""
     try:

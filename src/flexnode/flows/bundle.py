@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from flexnode.artifacts import Code, Manifest, PackageEntry, Store, render_size, write_bundle
+from flexnode.artifacts.store import hold_directory
 from flexnode.clock import Clock
-from flexnode.errors import FlexError
+from flexnode.errors import FlexError, UsageError
 from flexnode.flows.apt_sources import load_sources, source_at, sources_for
 from flexnode.flows.debian import Apt, Run, collect_packages
 from flexnode.flows.selection import Access, Gathered, Selected, Selection, fetch_into, select
@@ -39,11 +41,33 @@ def make_bundle(
     """Write the bundle at `path`, whole or not at all, and return what it holds.
 
     Files are gathered in a folder beside it. After a transient failure the folder stays, so that the next run
-    goes on where this one stopped; otherwise nothing stays but the bundle.
+    goes on where this one stopped; otherwise nothing stays but the bundle. While another process makes
+    the same bundle: artifact/busy.
     """
+    # Asked of os.path, which answers no where a path cannot even be looked at: writing tells why.
+    if not path.name or os.path.isdir(path):
+        raise UsageError(f"{path} is a directory", hint="name the file to write")
     selected = select(selection)
     lists = {suite: selected.catalog.packages(suite) for suite in packages.suites}
     folder = path.with_name(f".{path.name}.parts")
+    with hold_directory(folder, path.name, wait=False):
+        return _gather(
+            path, folder, selected, lists, packages, access, run=run, clock=clock, progress=progress
+        )
+
+
+def _gather(
+    path: Path,
+    folder: Path,
+    selected: Selected,
+    lists: Mapping[str, Sequence[str]],
+    packages: PackageChoice,
+    access: Access,
+    *,
+    run: Run,
+    clock: Clock,
+    progress: Progress,
+) -> Gathered:
     store = Store(folder)
     try:
         fetched = fetch_into(store, selected, access, clock=clock, progress=progress)

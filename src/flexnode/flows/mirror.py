@@ -13,7 +13,7 @@ from flexnode.artifacts import (
     parse_manifest,
     render_manifest,
 )
-from flexnode.artifacts.store import fsync_directory, translate_disk_errors
+from flexnode.artifacts.store import fsync_directory, hold_directory, translate_disk_errors
 from flexnode.clock import Clock
 from flexnode.flows.selection import Access, Gathered, Selection, fetch_into, select
 from flexnode.progress import Progress
@@ -24,11 +24,12 @@ def fill_mirror(
 ) -> Gathered:
     """Fetch what is selected into `root`, beside what earlier runs put there; return what it now lists."""
     selected = select(selection)
-    old = load_manifest(root)
+    load_manifest(root)  # one that cannot be read is told before anything is fetched
     fetched = fetch_into(Store(root), selected, access, clock=clock, progress=progress)
     new = Manifest(catalog=selected.catalog.version, kubernetes=selected.kubernetes, files=fetched.files)
-    manifest = merge_manifests(old, new)
-    _save_manifest(root, manifest)
+    with hold_directory(root, MANIFEST, wait=True):  # another run may have listed more in the meantime
+        manifest = merge_manifests(load_manifest(root), new)
+        _save_manifest(root, manifest)
     return Gathered(manifest=manifest, left_out=fetched.left_out)
 
 
@@ -45,10 +46,13 @@ def load_manifest(root: Path) -> Manifest | None:
 def _save_manifest(root: Path, manifest: Manifest) -> None:
     temporary = root / f".{MANIFEST}.partial"
     with translate_disk_errors(root, MANIFEST, missing=lambda: None):
-        with temporary.open("wb") as file:
-            file.write(render_manifest(manifest))
-            file.flush()
-            os.fchmod(file.fileno(), 0o644)
-            os.fsync(file.fileno())
-        temporary.rename(root / MANIFEST)
-        fsync_directory(root)
+        try:
+            with temporary.open("wb") as file:
+                file.write(render_manifest(manifest))
+                file.flush()
+                os.fchmod(file.fileno(), 0o644)
+                os.fsync(file.fileno())
+            temporary.rename(root / MANIFEST)
+            fsync_directory(root)
+        finally:
+            temporary.unlink(missing_ok=True)
