@@ -107,7 +107,7 @@ def parse_manifest(data: bytes, origin: str) -> Manifest:
     """The manifest in `data`; `origin` names it in errors."""
     try:
         return msgspec.json.decode(data, type=Manifest)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise failure(Code.BAD_MANIFEST, f"{origin} is not an artifact manifest: {error}") from error
 
 

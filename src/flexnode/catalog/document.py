@@ -75,7 +75,7 @@ def decode_document(data: bytes, origin: str) -> Document:
     """What `data` says, of the right shape but perhaps with loose ends: a draft that an update completes."""
     try:
         return msgspec.json.decode(data, type=Document)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise invalid(origin, str(error)) from error
 
 

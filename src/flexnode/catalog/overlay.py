@@ -57,7 +57,7 @@ def parse_overlay(data: bytes, origin: str) -> tuple[Artifact, ...]:
     """The artifacts in `data`; `origin` names it in errors."""
     try:
         overlay = msgspec.json.decode(data, type=Overlay)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise invalid(origin, str(error)) from error
     problems = []
     artifacts: dict[tuple[str, str, Arch, Flavour], Artifact] = {}

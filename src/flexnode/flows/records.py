@@ -94,7 +94,7 @@ def find_provision(directory: StateDirectory) -> Provision | None:
     with translate_errors(path):
         try:
             return msgspec.json.decode(path.read_bytes(), type=Provision)
-        except (FileNotFoundError, msgspec.DecodeError):
+        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
 

@@ -203,7 +203,7 @@ def _parse_events(data: bytes) -> list[_Event]:
     for line in data.splitlines():
         try:
             found.append(msgspec.json.decode(line, type=_Event))
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, UnicodeDecodeError):
             continue  # a line that a crash tore
     return found
 

@@ -126,9 +126,10 @@ def test_an_overlay_that_cannot_be_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(CatalogError) as caught:
         load_catalog([tmp_path / "none.json"])
     assert caught.value.code == "catalog/unreadable"
-    (tmp_path / "broken.json").write_text("{")
-    with pytest.raises(CatalogError, match=r"broken\.json is not an acceptable catalog"):
-        load_catalog([tmp_path / "broken.json"])
+    for broken in (b"{", b'{"format": 1, "artifacts": [{"component": "\xe9"}]}'):
+        (tmp_path / "broken.json").write_bytes(broken)
+        with pytest.raises(CatalogError, match=r"broken\.json is not an acceptable catalog"):
+            load_catalog([tmp_path / "broken.json"])
 
 
 def test_what_a_build_writes_reads_back_the_same_in_any_order() -> None:

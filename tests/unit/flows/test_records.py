@@ -106,6 +106,12 @@ def test_a_failure_that_is_raised_is_written_down_and_raised(
     assert (found.result, found.code, found.kind) == ("failed", "node/not-ready", "transient")
 
 
+def test_a_record_that_is_not_text_is_as_good_as_none(directory: StateDirectory) -> None:
+    directory.prepare()
+    (directory.root / "provision.json").write_bytes(b'{"result": "\xe9"}')
+    assert find_provision(directory) is None
+
+
 def test_who_met_another_operation_does_not_speak_for_it(directory: StateDirectory, clock: FakeClock) -> None:
     """The other one may be the agent's bootstrap, and its result is the one that people look for."""
     done = outcome(Result.CONFIRMED)

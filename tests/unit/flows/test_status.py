@@ -129,8 +129,8 @@ def test_the_last_operation_is_told_from_the_event_log(root: Path, directory: St
     perform("bootstrap", Moment.END)
     perform("repair", Moment.END)
     perform("repair", Moment.FAILED)
-    with (directory.root / "events.jsonl").open("a") as file:
-        file.write('{"at": "2026-01-0')  # a power cut
+    with (directory.root / "events.jsonl").open("ab") as file:
+        file.write(b'{"at": "\xe9"}\n{"at": "2026-01-0')  # a disk that went bad, and a power cut
     last = read(root).last
     assert last is not None
     assert (last.operation, last.outcome, last.step) == ("repair", "failed", "apply")
