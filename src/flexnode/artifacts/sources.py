@@ -10,6 +10,7 @@ oci-layout:DIR                an OCI image layout on disk: blobs/sha256/<hex>
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -173,7 +174,7 @@ def parse_source(text: str, door: Door) -> Source:
         return Vendor(door=door())
     if text.startswith("oci-layout:"):
         layout = Path(text.removeprefix("oci-layout:"))
-        if not (layout / "oci-layout").is_file():
+        if not os.path.isfile(layout / "oci-layout"):
             raise failure(
                 Code.BAD_SOURCE, f"{layout} is not an OCI image layout: it holds no file oci-layout"
             )
@@ -196,9 +197,10 @@ def parse_source(text: str, door: Door) -> Source:
 def _parse_path(path: Path) -> Source:
     if path == Path():  # nothing at all was named, and `.` is hardly meant
         raise failure(Code.BAD_SOURCE, "an empty text is not a source; the current directory is $PWD")
-    if path.is_dir():
+    # os.path answers no where a path cannot even be looked at: too long, or in a directory that is closed.
+    if os.path.isdir(path):
         return Directory(files=path / "sha256")
-    if path.is_file():
+    if os.path.isfile(path):
         return Bundle(path=path, index=read_index(path))
     raise failure(Code.BAD_SOURCE, f"{path} is neither a directory nor a bundle file, nor any other source")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ class Report:
 
 def verify(path: Path, *, progress: Progress) -> Report:
     """Hash everything in `path`. A directory without a manifest is checked by the files' names alone."""
-    if path.is_dir():
+    if os.path.isdir(path):
         store = Store(path)
         return _check(
             load_manifest(path),
@@ -42,7 +43,7 @@ def verify(path: Path, *, progress: Progress) -> Report:
             digest=lambda sha256: digest_of(store.path(sha256)),
             progress=progress,
         )
-    if path.is_file():
+    if os.path.isfile(path):
         index = read_index(path)
         return _check(
             index.manifest,
@@ -50,7 +51,11 @@ def verify(path: Path, *, progress: Progress) -> Report:
             digest=lambda sha256: digest_in_bundle(path, index.files[sha256]),
             progress=progress,
         )
-    raise UsageError(f"{path} does not exist", hint="name a mirror's directory or a bundle file")
+    # os.path answers no, too, where a path cannot even be looked at.
+    what = (
+        "is neither a directory nor a file" if os.path.exists(path) else "does not exist, or is out of reach"
+    )
+    raise UsageError(f"{path} {what}", hint="name a mirror's directory or a bundle file")
 
 
 def _check(

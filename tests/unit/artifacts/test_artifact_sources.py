@@ -281,3 +281,10 @@ def test_another_file_is_not_taken_for_a_bundle(tmp_path: Path, data: bytes) -> 
     with pytest.raises(ArtifactError) as caught:
         read_index(path)
     assert caught.value.code == "artifact/bad-manifest"
+
+
+@pytest.mark.parametrize("before", ["", "oci-layout:"])
+def test_a_path_too_long_to_exist_is_no_source_and_no_crash(fetch: Fetch, before: str) -> None:
+    with pytest.raises(ArtifactError) as caught:
+        fetch(artifact_of(DATA), before + "a" * 300)
+    assert caught.value.code == "artifact/bad-source"
