@@ -183,16 +183,20 @@ def _write(path: Path, layer: DecodedLayer) -> None:
 
     document = reveal_document(layer.data)
     text = render_yaml(document) if path.suffix in (".yaml", ".yml") else render_json(document)
+    hint = "name a file that does not exist yet, in a directory that does"
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        hint = "free some space there, then run again"
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as out:
+                out.write(text + "\n")
+        except OSError:
+            path.unlink(missing_ok=True)  # half a document would stand in the way of the next try
+            raise
     except OSError as error:
         raise ConfigError(
-            f"{path} cannot be written: {error.strerror or error}",
-            code="config/not-written",
-            hint="name a file that does not exist yet, in a directory that does",
+            f"{path} cannot be written: {error.strerror or error}", code="config/not-written", hint=hint
         ) from error
-    with os.fdopen(handle, "w", encoding="utf-8") as out:
-        out.write(text + "\n")
 
 
 def _warn(warnings: tuple[Problem, ...]) -> None:

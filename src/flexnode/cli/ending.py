@@ -19,6 +19,7 @@ READER_GONE = 141  # and for one whose reader closed the pipe
 def end_with(group: click.Group, program: str, argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and end the process."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _open_closed_streams()
     try:
         status = run(group, program, arguments)
         sys.stdout.flush()
@@ -29,11 +30,21 @@ def end_with(group: click.Group, program: str, argv: Sequence[str] | None = None
     sys.exit(status)
 
 
+def _open_closed_streams() -> None:
+    """A stream that the caller closed leads nowhere; its number must not go to the next file opened."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(handle, True)
+    os.close(handle)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
 def run(group: click.Group, program: str, arguments: Sequence[str], *, given: object = None) -> int:
     """Run one verb and return its exit code; every failure has been told by then.
 
     `given`: what the verb works on in the place of its own choice, such as another machine than this one.
     """
+    streams = sys.stdout, sys.stderr
     try:
         outcome = group.main(args=list(arguments), prog_name=program, standalone_mode=False, obj=given)
     except FlexError as error:
@@ -50,6 +61,12 @@ def run(group: click.Group, program: str, arguments: Sequence[str], *, given: ob
         return INTERRUPTED
     except BrokenPipeError:
         raise
+    except SystemExit:
+        if (sys.stdout, sys.stderr) == streams:
+            raise
+        # click wrapped them because the reader had gone, and would end as if the verb had failed.
+        sys.stdout, sys.stderr = streams
+        raise BrokenPipeError from None
     except Exception as error:
         return _tell_defect(error, arguments)
     # A verb returns its exit code, or nothing; `--help` makes click return 0.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -226,6 +229,27 @@ def test_a_reader_that_went_away_is_no_defect(capsys: pytest.CaptureFixture[str]
     with pytest.raises(BrokenPipeError):
         end(raising(BrokenPipeError()))
     assert capsys.readouterr().err == ""
+
+
+def test_a_reader_that_went_away_while_click_wrote_is_told_apart_from_a_failure() -> None:
+    def act() -> None:
+        raise OSError(errno.EPIPE, "Broken pipe")
+
+    with pytest.raises(BrokenPipeError):
+        end(act)
+
+
+def test_a_caller_that_closed_the_streams_sees_no_page_of_python() -> None:
+    program = (
+        "import os; from flexnode.cli.ending import end_with; from flexnode.cli.root import root; "
+        "end_with(root, 'program', ['version'])"
+    )
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$1" -c "{program}" >&-', "sh", sys.executable],
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_the_process_ends_with_the_code(capsys: pytest.CaptureFixture[str]) -> None:
