@@ -114,7 +114,12 @@ def reboot(lab: Lab, node: NodeSpec, clock: Clock, *, timeout: float = 300) -> f
     layout = Layout(lab=lab, node=node)
     begin = clock.monotonic()
     before = run(lab, node, _BOOT_ID).text
-    run(lab, node, ("systemctl", "reboot", "--no-block"))
+    try:
+        run(lab, node, ("systemctl", "reboot", "--no-block"))
+    except LabError as error:
+        if not error.transient:  # it may be gone before it has answered
+            raise
+        drop_connection(layout)
     while True:
         try:
             if run(lab, node, _BOOT_ID, timeout=30).text != before:
