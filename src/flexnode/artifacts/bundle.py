@@ -76,7 +76,9 @@ def read_index(path: Path) -> BundleIndex:
                     manifest = parse_manifest(stream.read(), f"{MANIFEST} in {path}")
                 elif info.isreg() and info.name.startswith(_PREFIX):
                     files[info.name.removeprefix(_PREFIX)] = Extent(offset=info.offset_data, size=info.size)
-    except (tarfile.TarError, OSError, EOFError) as error:
+    except OSError as error:
+        raise failure(Code.UNREADABLE, f"{path} cannot be read: {error.strerror or error}") from error
+    except (tarfile.TarError, EOFError) as error:
         raise failure(Code.BAD_MANIFEST, f"{path} is not an offline bundle: {error}") from error
     if manifest is None:
         raise failure(Code.BAD_MANIFEST, f"{path} is not an offline bundle: it holds no {MANIFEST}")

@@ -207,9 +207,13 @@ class Store:
 
     def digests(self) -> tuple[str, ...]:
         """The names in the store, sorted; not hashed."""
-        if not self._files.is_dir():
+        try:
+            names = os.listdir(self._files)
+        except (FileNotFoundError, NotADirectoryError):
             return ()
-        return tuple(sorted(entry.name for entry in self._files.iterdir() if _DIGEST.fullmatch(entry.name)))
+        except OSError as error:
+            raise local_failure(Code.UNREADABLE, f"{self._files}: {error.strerror or error}") from error
+        return tuple(sorted(name for name in names if _DIGEST.fullmatch(name)))
 
     def add(self, file: Path, sha256: str) -> Path:
         """Take a copy of a local file that must have this digest."""

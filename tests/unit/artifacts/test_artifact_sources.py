@@ -288,3 +288,9 @@ def test_a_path_too_long_to_exist_is_no_source_and_no_crash(fetch: Fetch, before
     with pytest.raises(ArtifactError) as caught:
         fetch(artifact_of(DATA), before + "a" * 300)
     assert caught.value.code == "artifact/bad-source"
+
+
+def test_a_bundle_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError) as caught:
+        read_index(tmp_path)
+    assert caught.value.code == "artifact/unreadable"

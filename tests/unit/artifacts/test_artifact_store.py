@@ -121,3 +121,11 @@ def test_two_who_fill_the_same_file_take_turns(store: Store) -> None:
     thread.join()
     assert order == ["first", "second"]
     assert leftovers(store) == []
+
+
+def test_a_store_that_cannot_be_listed_is_not_taken_for_an_empty_one(store: Store) -> None:
+    store.root.mkdir()
+    (store.root / "sha256").symlink_to("sha256")
+    with pytest.raises(ArtifactError) as caught:
+        store.digests()
+    assert caught.value.code == "artifact/unreadable"
