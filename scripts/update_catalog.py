@@ -55,8 +55,8 @@ class Published(msgspec.Struct, frozen=True):
 def main(arguments: list[str]) -> int:
     options = parse_arguments(arguments)
     path: Path = options.catalog
-    before = path.read_bytes()
     try:
+        before = read_catalog(path)
         after = render_catalog(update(decode_document(before, str(path)), options))
         parse_document(after, "the updated catalog")
     except CatalogError as error:
@@ -71,6 +71,13 @@ def main(arguments: list[str]) -> int:
     path.write_bytes(after)
     sys.stdout.write(f"{path.name} is updated\n")
     return 0
+
+
+def read_catalog(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise refused(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -108,7 +115,7 @@ def update(document: Document, options: argparse.Namespace) -> Document:
 def import_digests(document: Document, path: Path) -> Document:
     try:
         published = msgspec.json.decode(path.read_bytes(), type=Published)
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise refused(f"{path} cannot be read: {error}") from error
     for name, component in published.components.items():
         for version, digests in component.versions.items():

@@ -83,11 +83,11 @@ def find_lab(name: str) -> Lab | None:
     folder = labs_dir() / parse_name(name, "lab name")
     try:
         data = (folder / "lab.json").read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         return Lab(folder=folder, spec=msgspec.json.decode(data, type=LabSpec))
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise LabError(
             f"{folder / 'lab.json'} cannot be read: {error}",
             code="lab/bad-state",

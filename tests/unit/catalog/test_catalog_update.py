@@ -186,3 +186,12 @@ def test_the_script_runs_by_itself_on_the_shipped_catalog() -> None:
         (sys.executable, SCRIPT, "format", "--check"), capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "catalog.json is up to date\n")
+
+
+def test_a_file_that_is_no_text_or_no_file_is_refused_in_words(file: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "odd.json"
+    odd.write_bytes(b'{"components": {"\xe9": 1}}')
+    for words in ((file, "digests", odd), (tmp_path, "format"), (tmp_path / "none.json", "format")):
+        code, _, told = run(*words)
+        assert code == 1
+        assert "cannot be read" in told
