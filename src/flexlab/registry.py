@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -118,30 +119,30 @@ def serve_on_socket(
     """A registry on a socket file, which nobody else reaches and no port number is lost to."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        socket = folder / "socket"
+        door = folder / "socket"
         config = folder / "config.yaml"
-        config.write_text(_render({"net": "unix", "addr": str(socket)}, str(storage), readonly=readonly))
+        config.write_text(_render({"net": "unix", "addr": str(door)}, str(storage), readonly=readonly))
         service = Service(
             name="registry", argv=(str(registry), "serve", str(config)), log=log, env=ENVIRONMENT
         )
         daemon = process.start(Place(lab=folder), service)
         try:
-            transport = httpx.HTTPTransport(uds=str(socket))
+            transport = httpx.HTTPTransport(uds=str(door))
             with httpx.Client(transport=transport, base_url=_BASE, timeout=120, trust_env=False) as client:
-                _wait_until_ready(client, daemon.pid, log, clock)
+                _wait_until_ready(client, door, daemon.pid, log, clock)
                 yield client
         finally:
             process.stop([daemon])
 
 
-def _wait_until_ready(client: httpx.Client, pid: int, log: Path, clock: Clock) -> None:
+def _wait_until_ready(client: httpx.Client, door: Path, pid: int, log: Path, clock: Clock) -> None:
     deadline = clock.monotonic() + READY_WITHIN
     while True:
         try:
-            if client.get("/v2/").status_code == httpx.codes.OK:
+            if _listens(door) and client.get("/v2/").status_code == httpx.codes.OK:
                 return
         except httpx.TransportError:
-            pass  # it does not listen yet
+            pass  # it listens, and does not answer yet
         if clock.monotonic() > deadline or not _runs(pid):
             raise LabError(
                 f"the registry did not start; it said: {_tail(log)}",
@@ -149,6 +150,12 @@ def _wait_until_ready(client: httpx.Client, pid: int, log: Path, clock: Clock) -
                 hint=f"the whole log is {log}",
             )
         clock.sleep(0.05)
+
+
+def _listens(door: Path) -> bool:
+    """Asked without the HTTP client, which leaves a socket open where nobody listens."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(door)) == 0
 
 
 def _runs(pid: int) -> bool:
