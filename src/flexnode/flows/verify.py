@@ -36,9 +36,15 @@ class Report:
 def verify(path: Path, *, progress: Progress) -> Report:
     """Hash everything in `path`. A directory without a manifest is checked by the files' names alone."""
     if os.path.isdir(path):
-        store = Store(path)
+        store, manifest = Store(path), load_manifest(path)
+        if manifest is None and not (path / "sha256").is_dir():
+            # "As it should be" would be said of an empty variable in a script, too.
+            raise UsageError(
+                f"{path} is neither a mirror nor a store: it has no manifest.json and no directory sha256",
+                hint="name a mirror's directory or a bundle file",
+            )
         return _check(
-            load_manifest(path),
+            manifest,
             present=store.digests(),
             digest=lambda sha256: digest_of(store.path(sha256)),
             progress=progress,
