@@ -80,7 +80,7 @@ def check_packages(situation: Situation) -> Iterator[Finding]:
         yield warning(
             failure.code,
             f"apt cannot say what it would do: {failure.message}",
-            hint="apt-get update, and check /etc/apt/sources.list.d; without one, set host.supportTools: false",
+            hint="apt-get update, and check apt's sources; without an archive, set host.supportTools: false",
         )
         return
     for verb, names in (("upgrade", change.upgrades), ("remove", change.removes)):
