@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from flexnode.flows.status import AgentStatus, NodeStatus, Timing
+    from flexnode.flows.status import AgentStatus, LastOperation, NodeStatus, Timing
     from flexnode.generation.plan import Plan
 
 _FORM = "%Y-%m-%d %H:%M:%S UTC"
@@ -132,9 +132,15 @@ def _describe_past(found: NodeStatus) -> Iterator[tuple[str, str]]:
         yield from _describe_timings(provision.timings)
     if last is not None and (provision is None or last.operation != "bootstrap"):
         took = (last.ended - last.started).total_seconds()
-        how = "" if last.outcome == "end" else f", {last.outcome} at {last.step}"
-        yield "last", f"{last.operation}{how}, {_date(last.ended)}, {took:.1f} s"
+        yield "last", f"{last.operation}, {_tell_end(last)}{_date(last.ended)}, {took:.1f} s"
         yield from _describe_timings(last.timings)
+
+
+def _tell_end(last: LastOperation) -> str:
+    where = "" if last.outcome in ("", "end") else f"{last.outcome} at {last.step}, "
+    if not last.result or (last.result == "failed" and where):
+        return where
+    return f"{last.result}, {where}"
 
 
 def _describe_timings(timings: tuple[Timing, ...]) -> Iterator[tuple[str, str]]:

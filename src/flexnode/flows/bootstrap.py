@@ -13,10 +13,10 @@ from flexnode.flows.operate import prepare
 from flexnode.flows.planning import plan_bootstrap
 from flexnode.flows.preflight import Operation, preflight, relevant, require_passed
 from flexnode.flows.preflight.survey import Machine, survey
-from flexnode.flows.records import record_bootstrap
+from flexnode.flows.records import BOOTSTRAP, Bootstrapping, record_refusal
 from flexnode.flows.target import make_target
 from flexnode.flows.workplace import Workplace
-from flexnode.generation.outcome import Outcome
+from flexnode.generation.outcome import Failure, Outcome
 from flexnode.host.facts import read_facts
 from flexnode.model.spec import AgentSpec
 
@@ -33,23 +33,26 @@ class BootstrapOptions:
 def bootstrap(resolved: Resolved, workplace: Workplace, options: BootstrapOptions) -> Outcome:
     """Check the machine, compose its node, and activate it. Safe to repeat; a second run changes nothing."""
 
-    def work() -> tuple[Outcome, str]:
+    started = workplace.clock.now()
+    try:
         if not is_settled(resolved, workplace):
             check(resolved, workplace, options.ignore)
         target = make_target(resolved, workplace)
-        crew = prepare(workplace, "bootstrap", target=target)
+        bootstrapping = Bootstrapping(started=started, config=target.config)
+        crew = prepare(workplace, BOOTSTRAP, target=target, bootstrapping=bootstrapping)
         seconds = options.seconds or choose_time(workplace, target.spec.agent)
-        with crew.at_work() as activation:
-            outcome = activation.activate(
-                target.generation,
-                operation="bootstrap",
-                inputs=target.inputs,
-                seconds=seconds,
-                retry=options.retry,
-            )
-        return crew.complete(outcome), target.config
-
-    return record_bootstrap(workplace.directory, workplace.clock, work)
+    except FlexError as error:
+        record_refusal(workplace.directory, workplace.clock, started, Failure.of(error))
+        raise
+    with crew.at_work() as activation:
+        outcome = activation.activate(
+            target.generation,
+            operation=BOOTSTRAP,
+            inputs=target.inputs,
+            seconds=seconds,
+            retry=options.retry,
+        )
+    return crew.complete(outcome)
 
 
 def is_settled(resolved: Resolved, workplace: Workplace) -> bool:

@@ -14,7 +14,7 @@ from flexnode.flows.cluster_facts import make_proxies
 from flexnode.flows.leaving import Leaving
 from flexnode.flows.node_api import make_connect
 from flexnode.flows.readiness import Readiness
-from flexnode.flows.records import open_events
+from flexnode.flows.records import Bootstrapping, Recorder, open_events
 from flexnode.flows.supply import make_fetch
 from flexnode.flows.target import Target, list_secrets
 from flexnode.flows.watching import Watcher
@@ -36,6 +36,7 @@ class Crew:
     activation: Activation
     leaving: Leaving
     watcher: Watcher
+    recorder: Recorder
 
     @contextmanager
     def at_work(self) -> Iterator[Activation]:
@@ -44,9 +45,12 @@ class Crew:
             yield self.activation
 
     def complete(self, outcome: Outcome) -> Outcome:
-        """The outcome, with what leaving the cluster left undone."""
-        reservations = (*self.leaving.reservations, *outcome.reservations)
-        return msgspec.structs.replace(outcome, reservations=reservations)
+        """The outcome, with what leaving the cluster left undone, and what could not be written down."""
+        return msgspec.structs.replace(
+            outcome,
+            reservations=(*self.leaving.reservations, *outcome.reservations),
+            warnings=(*outcome.warnings, *self.recorder.warnings),
+        )
 
 
 def prepare(
@@ -56,6 +60,7 @@ def prepare(
     target: Target | None = None,
     spec: NodeSpec | None = None,
     force: bool = False,
+    bootstrapping: Bootstrapping | None = None,
 ) -> Crew:
     """`target`: None for leaving, going back and recovering, which must not depend on the configuration.
 
@@ -69,7 +74,9 @@ def prepare(
         fetch = make_fetch(target, contents.store, clock=clock, progress=workplace.progress)
     connect = make_connect(host, clock, _find_proxies(spec))
     system_uuid = read_facts(host).system_uuid
-    watcher = Watcher(progress=workplace.progress, events=open_events(directory, clock, operation))
+    events = open_events(directory, clock, operation)
+    watcher = Watcher(progress=workplace.progress, events=events)
+    recorder = Recorder(directory=directory, clock=clock, events=events, bootstrapping=bootstrapping)
     leaving = Leaving(
         host=host,
         clock=clock,
@@ -98,9 +105,10 @@ def prepare(
         fetch=fetch,
         verify=readiness,
         observer=watcher,
+        close=recorder,
         stop=workplace.stop,
     )
-    return Crew(activation=activation, leaving=leaving, watcher=watcher)
+    return Crew(activation=activation, leaving=leaving, watcher=watcher, recorder=recorder)
 
 
 def _find_proxies(spec: NodeSpec | None) -> Proxies | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,15 +13,21 @@ import msgspec
 
 from flexnode.clock import Clock
 from flexnode.errors import FlexError
+from flexnode.generation.course import Ending
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.durable import translate_errors, write
-from flexnode.generation.outcome import Failure, Outcome
+from flexnode.generation.lock import hold
+from flexnode.generation.outcome import Failure
 from flexnode.generation.steps import Moment, Name, Timing
+
+BOOTSTRAP = "bootstrap"
 
 EVENTS_LIMIT = 4 << 20
 """A log that has grown so large is put aside, in place of the one that was put aside before."""
 
 BUSY = "state/busy"
+
+_OK = "ok"
 
 _QUIET = frozenset({Name.JOURNAL, Name.LEDGER, Name.STATE})
 
@@ -33,7 +38,7 @@ class Provision(msgspec.Struct, frozen=True, kw_only=True):
     result: str
     started: datetime
     ended: datetime
-    code: str = "ok"
+    code: str = _OK
     kind: str = ""
     message: str = ""
     hint: str = ""
@@ -59,9 +64,23 @@ class Events:
         if moment is Moment.BEGIN:
             self._begun[name, key] = now
             return
-        self.write({"step": name, "key": key, "start": self._begun.pop((name, key), now), "outcome": moment})
+        self._write({"step": name, "key": key, "start": self._begun.pop((name, key), now), "outcome": moment})
 
-    def write(self, fields: dict[str, Any]) -> None:
+    def close(self, ending: Ending) -> None:
+        """The line that an operation ends with. One that was cut off has none."""
+        failure = ending.failure
+        self._write(
+            {
+                "result": ending.result,
+                "code": failure.code if failure else _OK,
+                "kind": failure.kind if failure else "",
+                "generation": ending.generation,
+                "start": ending.started,
+                "seconds": ending.seconds,
+            }
+        )
+
+    def _write(self, fields: dict[str, Any]) -> None:
         record = {"at": self.clock.now(), "operation": self.operation, **fields}
         with suppress(OSError):
             self._append(msgspec.json.encode(record) + b"\n")
@@ -98,42 +117,76 @@ def find_provision(directory: StateDirectory) -> Provision | None:
             return None
 
 
-def record_bootstrap(
-    directory: StateDirectory, clock: Clock, work: Callable[[], tuple[Outcome, str]]
-) -> Outcome:
-    """Do `work`, which answers an outcome and the configuration's digest, and write down how it went.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bootstrapping:
+    """What the record of a bootstrap holds besides: it began before its operation did."""
 
-    A record that cannot be written takes nothing from what was done: it is a warning of the outcome.
+    started: datetime
+    config: str = ""  # the digest of the effective configuration
+
+
+@dataclass(kw_only=True, slots=True)
+class Recorder:
+    """A `Closing`: the last line of the events and, of a bootstrap, how it went.
+
+    A record that cannot be written takes nothing from what was done: it is one of the `warnings`.
     """
-    started = clock.now()
-    try:
-        outcome, config = work()
-    except FlexError as error:
-        if error.code == BUSY:
-            raise  # another operation runs, and writes down how that one went
-        with suppress(FlexError):  # what keeps it from being written is hardly the news
-            save_provision(directory, _describe("failed", started, clock, Failure.of(error)))
-        raise
-    described = _describe(outcome.result.value, started, clock, outcome.failure)
-    record = msgspec.structs.replace(
-        described, config=config, generation=outcome.generation, timings=outcome.timings
+
+    directory: StateDirectory
+    clock: Clock
+    events: Events
+    bootstrapping: Bootstrapping | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    def __call__(self, ending: Ending, /) -> None:
+        self.events.close(ending)
+        if self.bootstrapping is None:
+            return
+        try:
+            save_provision(self.directory, _describe(ending, self.bootstrapping, self.clock))
+        except FlexError as error:
+            self.warnings.append(f"how it went could not be written down: {error.message}")
+
+
+def record_refusal(directory: StateDirectory, clock: Clock, started: datetime, failure: Failure) -> None:
+    """Write down that a bootstrap ended before it came to change anything.
+
+    Nothing is written of one that met another operation, which has the last word: while that one runs, and
+    if it was a bootstrap that ended since.
+    """
+    if failure.code == BUSY:
+        return
+    seconds = round((clock.now() - started).total_seconds(), 3)
+    ending = Ending(operation=BOOTSTRAP, started=started, seconds=seconds, failure=failure)
+    recorder = Recorder(
+        directory=directory,
+        clock=clock,
+        events=open_events(directory, clock, BOOTSTRAP),
+        bootstrapping=Bootstrapping(started=started),
     )
-    try:
-        save_provision(directory, record)
-    except FlexError as error:
-        warning = f"how it went could not be written down: {error.message}"
-        return msgspec.structs.replace(outcome, warnings=(*outcome.warnings, warning))
-    return outcome
+    with suppress(FlexError):  # what keeps it from being written is hardly the news
+        directory.prepare()
+        with hold(directory.lock, BOOTSTRAP, clock=clock):
+            last = find_provision(directory)
+            if last is None or last.ended <= started:
+                recorder(ending)
 
 
-def _describe(result: str, started: datetime, clock: Clock, failure: Failure | None) -> Provision:
-    provision = Provision(result=result, started=started, ended=clock.now())
-    if failure is None:
+def _describe(ending: Ending, bootstrapping: Bootstrapping, clock: Clock) -> Provision:
+    provision = Provision(
+        result=ending.result,
+        started=bootstrapping.started,
+        ended=clock.now(),
+        config=bootstrapping.config,
+        generation=ending.generation,
+        timings=ending.timings,
+    )
+    if ending.failure is None:
         return provision
     return msgspec.structs.replace(
         provision,
-        code=failure.code,
-        kind=failure.kind.value,
-        message=failure.message,
-        hint=failure.hint,
+        code=ending.failure.code,
+        kind=ending.failure.kind.value,
+        message=ending.failure.message,
+        hint=ending.failure.hint,
     )

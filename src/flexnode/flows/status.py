@@ -117,6 +117,8 @@ class LastOperation(_Data, frozen=True, kw_only=True):
     ended: datetime
     outcome: str  # of its last step
     step: str
+    result: str = ""  # empty: it runs still, or was cut off
+    code: str = ""
     timings: tuple[Timing, ...] = ()
 
 
@@ -139,6 +141,8 @@ class _Event(msgspec.Struct, frozen=True):
     step: str = ""
     start: datetime | None = None
     outcome: str = ""
+    result: str = ""  # in the line that an operation ends with
+    code: str = ""
 
 
 class _Sealed(msgspec.Struct, frozen=True):
@@ -164,25 +168,31 @@ def read_status(*, root: Path = STATE_ROOT, run: Path = RUN_ROOT) -> NodeStatus:
 
 
 def find_last_operation(events: Iterable[_Event]) -> LastOperation | None:
-    """The steps at the end of the log that belong to one operation."""
+    """The lines at the end of the log that belong to one operation."""
+    lines = [each for each in events if each.step or each.result]
+    closing = lines.pop() if lines and lines[-1].result else None
     steps: list[_Event] = []
-    for event in reversed([each for each in events if each.step]):
-        if steps and (event.operation != steps[-1].operation or _is_beginning(event, steps[-1])):
+    for event in reversed(lines):
+        later = steps[-1] if steps else closing
+        if event.result or (later and (event.operation != later.operation or _is_beginning(event, later))):
             break
         steps.append(event)
-    if not steps:
-        return None
     steps.reverse()
+    told = [*steps, *([closing] if closing else [])]
+    if not told:
+        return None
     seconds: dict[str, float] = {}
     for step in steps:
         taken = (step.at - (step.start or step.at)).total_seconds()
         seconds[step.step] = seconds.get(step.step, 0.0) + taken
     return LastOperation(
-        operation=steps[0].operation,
-        started=steps[0].start or steps[0].at,
-        ended=steps[-1].at,
-        outcome=steps[-1].outcome,
-        step=steps[-1].step,
+        operation=told[0].operation,
+        started=told[0].start or told[0].at,
+        ended=told[-1].at,
+        outcome=steps[-1].outcome if steps else "",
+        step=steps[-1].step if steps else "",
+        result=closing.result if closing else "",
+        code=closing.code if closing else "",
         timings=tuple(Timing(name=name, seconds=round(total, 3)) for name, total in seconds.items()),
     )
 

@@ -3,6 +3,7 @@
 from flexnode.generation.activate import Activation
 from flexnode.generation.apply import Stopped
 from flexnode.generation.contents import StoredContents
+from flexnode.generation.course import Ending
 from flexnode.generation.deadline import Deadline
 from flexnode.generation.directory import DEFAULT_ROOT, StateDirectory
 from flexnode.generation.generation import EMPTY_ID, Generation, Need, compose
@@ -23,6 +24,7 @@ __all__ = [
     "Deadline",
     "Desired",
     "DiskLedger",
+    "Ending",
     "Failure",
     "Fetch",
     "Generation",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from flexnode.clock import Clock
 from flexnode.errors import GenerationError, Kind
 from flexnode.generation.contents import StoredContents
+from flexnode.generation.course import Closing, Course, close_nothing, closed
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.generation import EMPTY_ID, Generation
 from flexnode.generation.history import History
@@ -21,7 +22,7 @@ from flexnode.generation.outcome import Failure, Outcome
 from flexnode.generation.plan import Plan, make_plan
 from flexnode.generation.recover import Decision, Way, decide, has_ended, next_record
 from flexnode.generation.stage import Fetch, fetch_nothing, stage
-from flexnode.generation.steps import Observer, Steps, watch_nothing
+from flexnode.generation.steps import Observer, watch_nothing
 from flexnode.host.door import Host
 from flexnode.resources.handler import Handler
 
@@ -41,6 +42,7 @@ class Activation:
     fetch: Fetch = fetch_nothing
     verify: Verify = trust
     observer: Observer = watch_nothing
+    close: Closing = close_nothing
     stop: Callable[[], bool] = lambda: False
 
     def plan(self, target: Generation) -> Plan:
@@ -152,27 +154,27 @@ class Activation:
     def _operation(self, name: str) -> Iterator[Operation]:
         self.directory.prepare()
         with hold(self.directory.lock, name, clock=self.clock):
-            tools = Tools(
-                machine=self._machine,
-                contents=self.contents,
-                directory=self.directory,
-                ledger=self.ledger,
-                clock=self.clock,
-                fetch=self.fetch,
-                verify=self.verify,
-                stop=self.stop,
-            )
-            running = Operation(
-                tools=tools,
-                name=name,
-                steps=Steps(self.observer, self.clock),
-                history=History.load(self.directory, self.ledger),
-            )
-            if has_ended(running.history.journal):
-                # The operation before this one was cut off when all that mattered was done.
-                running.tidy()
-                running.history = History.load(self.directory, self.ledger)
-            yield running
+            course = Course(name=name, clock=self.clock, observer=self.observer)
+            with closed(course, self.close):
+                running = self._begin(course)
+                if has_ended(running.history.journal):
+                    # The operation before this one was cut off when all that mattered was done.
+                    running.tidy()
+                    running.history = History.load(self.directory, self.ledger)
+                yield running
+
+    def _begin(self, course: Course) -> Operation:
+        tools = Tools(
+            machine=self._machine,
+            contents=self.contents,
+            directory=self.directory,
+            ledger=self.ledger,
+            clock=self.clock,
+            fetch=self.fetch,
+            verify=self.verify,
+            stop=self.stop,
+        )
+        return Operation(tools=tools, course=course, history=History.load(self.directory, self.ledger))
 
 
 def _failure(decision: Decision) -> Failure:

@@ -10,6 +10,7 @@ from flexnode.errors import FlexError, GenerationError
 from flexnode.generation import journal as record
 from flexnode.generation.apply import Applied, Applier, Records, Stopped
 from flexnode.generation.collect import collect, forget
+from flexnode.generation.course import Course
 from flexnode.generation.deadline import Deadline
 from flexnode.generation.generation import EMPTY_ID, Generation
 from flexnode.generation.history import History
@@ -31,15 +32,19 @@ class Operation:
     """Whoever runs it holds the lock."""
 
     tools: Tools
-    name: str
-    steps: Steps
+    course: Course
     history: History
     applied: Applied = field(default_factory=Applied)
+
+    @property
+    def steps(self) -> Steps:
+        return self.course.steps
 
     def forward(self, order: Order) -> Outcome:
         """Bring the machine to the target, or back; what fails before anything changed is raised."""
         target, identity = order.target, order.target.id
         leaving = identity == EMPTY_ID
+        self.course.about = identity
         self._refuse_rejected(identity, order)
         if leaving:
             self._save_state(desired=Desired.LEFT)
@@ -70,6 +75,7 @@ class Operation:
 
     def attempt(self, target: Generation, opened: record.Opened, *, forgiving: bool = False) -> Outcome:
         """Apply, verify and confirm `target`; it is staged."""
+        self.course.about = opened.target
         self.history.note(target)
         records = self._open(opened)
         try:
@@ -116,7 +122,7 @@ class Operation:
 
     def go_back(self, opened: record.Opened, failure: Failure) -> Outcome:
         """Return to the generation that is current, without any network; the other one is not tried again."""
-        previous = self.history.current
+        previous, self.course.about = self.history.current, opened.target
         if previous is None:
             raise GenerationError(
                 "there is no generation to go back to",
@@ -167,7 +173,7 @@ class Operation:
             returns=True,
         )
 
-    def bring_files(self, target: Generation, opened: record.Opened) -> None:
+    def bring_files(self, target: Generation, opened: record.Opened) -> Outcome:
         """As much of an attempt as is possible before the machine's services start."""
         records = self._open(opened)
         with self.steps.step(Name.STAGE, opened.target):
@@ -176,6 +182,7 @@ class Operation:
         past = self.history.past(target, back=opened.returns)
         applier.run_files(order_steps(target, past, expired=self.tools.machine.exists))
         records.write(record.Stopped(at=records.at))
+        return self._outcome(Result.UNCONFIRMED, opened.target)
 
     def _is_settled(self, identity: str) -> bool:
         """Whether the target is what the machine was last confirmed to be."""
@@ -285,9 +292,9 @@ class Operation:
         self.history.state = state
 
     def _outcome(self, result: Result, identity: str, failure: Failure | None = None) -> Outcome:
-        return Outcome(
+        self.course.outcome = Outcome(
             result=result,
-            operation=self.name,
+            operation=self.course.name,
             generation=identity,
             current=self.history.state.current,
             changes=tuple(self.applied.changes),
@@ -299,3 +306,4 @@ class Operation:
             failure=failure,
             timings=tuple(self.steps.timings),
         )
+        return self.course.outcome

@@ -137,6 +137,24 @@ def test_the_past_with_its_times() -> None:
     assert told["rejected"] == "generation g3, 2026-01-01 12:00:00 UTC: it crashed"
 
 
+@pytest.mark.parametrize(
+    ("ended", "words"),
+    [
+        ({"result": "confirmed", "outcome": "end", "step": "collect"}, "repair, confirmed, 2026"),
+        (
+            {"result": "degraded", "outcome": "failed", "step": "verify"},
+            "repair, degraded, failed at verify, 2",
+        ),
+        ({"result": "failed", "outcome": "failed", "step": "stage"}, "repair, failed at stage, 2026"),
+        ({"result": "failed", "outcome": "", "step": ""}, "repair, failed, 2026"),
+        ({"outcome": "end", "step": "apply"}, "repair, 2026"),
+    ],
+)
+def test_the_last_operation_is_told_with_its_result(ended: dict[str, str], words: str) -> None:
+    last = LastOperation(operation="repair", started=WHEN, ended=WHEN, **ended)
+    assert lines(NodeStatus(last=last))["last"].startswith(words)
+
+
 def test_what_was_compared_just_now_goes_before_what_the_agent_saw() -> None:
     change = Change(key="file:/etc/x", before=Absent(), after=File(content=Text(text="")))
     assert lines(NODE, Plan(target="g2", changes=(change,)))["drift"] == "file:/etc/x"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flexnode.components.layout import CONTAINERD, KUBELET
-from flexnode.errors import FlexError, HostError, Kind
+from flexnode.errors import FlexError, HostError, Kind, exit_code
 from flexnode.flows.bootstrap import BootstrapOptions, bootstrap
 from flexnode.flows.findings import recall
 from flexnode.flows.records import find_provision
@@ -57,8 +57,12 @@ def test_it_leaves_what_scripts_and_people_read_afterwards(world: World) -> None
     assert {timing.name for timing in provision.timings if not timing.key} >= {"collect"}
     events = [json.loads(line) for line in (world.directory.root / "events.jsonl").read_text().splitlines()]
     assert {event["operation"] for event in events} == {"bootstrap"}
-    assert {event["outcome"] for event in events} == {"end"}
-    assert {"stage", "plan", "apply", "verify", "confirm"} <= {event["step"] for event in events}
+    *steps, closing = events
+    assert {event["outcome"] for event in steps} == {"end"}
+    assert {"stage", "plan", "apply", "verify", "confirm"} <= {event["step"] for event in steps}
+    assert (closing["result"], closing["code"]) == ("confirmed", "ok")
+    assert closing["generation"] == outcome.generation
+    assert closing["seconds"] > 0
     assert world.books.open == []
     assert "wait until it is Ready: done" in world.books.told
 
@@ -279,6 +283,24 @@ def test_a_bootstrap_that_is_stopped_can_be_gone_on_with(world: World) -> None:
     asked.clear()
     world.host.hook = lambda _moment: None
     assert world.bootstrap().result is Result.CONFIRMED
+
+
+def test_a_second_bootstrap_at_once_is_busy_and_the_record_is_about_the_first(world: World) -> None:
+    codes: list[str] = []
+
+    def again(moment: str) -> None:
+        if moment.startswith("before write /etc/kubernetes") and not codes:
+            with pytest.raises(FlexError) as caught:
+                world.bootstrap()
+            codes.append(caught.value.code)
+            assert exit_code(caught.value) == 75
+
+    world.host.hook = again
+    first = world.bootstrap()
+    assert codes == ["state/busy"]
+    found = find_provision(world.directory)
+    assert found is not None
+    assert (found.result, found.code, found.generation) == ("confirmed", "ok", first.generation)
 
 
 def test_the_time_for_it_can_be_set(world: World) -> None:

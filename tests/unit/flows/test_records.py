@@ -14,15 +14,20 @@ from flexnode.clock import FakeClock
 from flexnode.errors import FlexError, StateError
 from flexnode.flows.records import (
     EVENTS_LIMIT,
+    Bootstrapping,
     Provision,
+    Recorder,
     find_provision,
     open_events,
-    record_bootstrap,
+    record_refusal,
     save_provision,
 )
-from flexnode.generation import Failure, Moment, Name, Outcome, Result, StateDirectory, Timing
+from flexnode.generation import Ending, Failure, Moment, Name, StateDirectory, Timing
+from flexnode.generation.lock import hold
 
 UNREADY = FlexError("the node is not Ready", code="node/not-ready", transient=True, hint="see the journal")
+BUSY = StateError("an operation is running", code="state/busy", transient=True)
+TIMINGS = (Timing(name=Name.VERIFY, seconds=21.0),)
 
 
 @pytest.fixture
@@ -35,34 +40,50 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-def outcome(result: Result = Result.CONFIRMED, **rest: Any) -> Outcome:
-    timings = (Timing(name=Name.VERIFY, seconds=21.0),)
-    return Outcome(result=result, operation="bootstrap", generation="abc", timings=timings, **rest)
+def ending(clock: FakeClock, result: str = "confirmed", **rest: Any) -> Ending:
+    return Ending(
+        operation="bootstrap",
+        started=clock.now(),
+        seconds=21.5,
+        result=result,
+        generation="abc",
+        timings=TIMINGS,
+        **rest,
+    )
+
+
+def recorder(directory: StateDirectory, clock: FakeClock, *, bootstraps: bool = True) -> Recorder:
+    bootstrapping = Bootstrapping(started=clock.now(), config="digest") if bootstraps else None
+    events = open_events(directory, clock, "bootstrap")
+    return Recorder(directory=directory, clock=clock, events=events, bootstrapping=bootstrapping)
+
+
+def refuse(directory: StateDirectory, clock: FakeClock, error: FlexError = UNREADY) -> None:
+    record_refusal(directory, clock, clock.now(), Failure.of(error))
 
 
 def test_a_success_is_written_down_with_all_that_belongs_to_it(
     directory: StateDirectory, clock: FakeClock
 ) -> None:
-    def work() -> tuple[Outcome, str]:
-        clock.sleep(42)
-        return outcome(), "digest of the configuration"
-
-    started = clock.now()
-    assert record_bootstrap(directory, clock, work) == outcome()
+    """Its time is that of the whole bootstrap, which checked the machine before its operation began."""
+    started, record = clock.now(), recorder(directory, clock)
+    clock.sleep(42)
+    record(ending(clock))
+    assert record.warnings == []
     assert find_provision(directory) == Provision(
         result="confirmed",
         started=started,
         ended=started + timedelta(seconds=42),
-        config="digest of the configuration",
+        config="digest",
         generation="abc",
-        timings=outcome().timings,
+        timings=TIMINGS,
     )
 
 
 def test_scripts_read_it_as_json_whose_fields_are_always_there(
     directory: StateDirectory, clock: FakeClock
 ) -> None:
-    record_bootstrap(directory, clock, lambda: (outcome(), "digest"))
+    recorder(directory, clock)(ending(clock))
     path = directory.root / "provision.json"
     written = json.loads(path.read_text())
     assert written == {
@@ -80,11 +101,8 @@ def test_scripts_read_it_as_json_whose_fields_are_always_there(
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_failure_inside_an_outcome_is_written_down_as_one(
-    directory: StateDirectory, clock: FakeClock
-) -> None:
-    failed = outcome(Result.UNCONFIRMED, failure=Failure.of(UNREADY))
-    record_bootstrap(directory, clock, lambda: (failed, "digest"))
+def test_a_failure_is_written_down_as_one(directory: StateDirectory, clock: FakeClock) -> None:
+    recorder(directory, clock)(ending(clock, "unconfirmed", failure=Failure.of(UNREADY)))
     found = find_provision(directory)
     assert found is not None
     assert (found.result, found.code, found.kind) == ("unconfirmed", "node/not-ready", "transient")
@@ -92,18 +110,22 @@ def test_a_failure_inside_an_outcome_is_written_down_as_one(
     assert found.generation == "abc"
 
 
-def test_a_failure_that_is_raised_is_written_down_and_raised(
+def test_what_is_no_bootstrap_says_nothing_of_the_last_one(
     directory: StateDirectory, clock: FakeClock
 ) -> None:
-    def work() -> tuple[Outcome, str]:
-        raise UNREADY
+    recorder(directory, clock)(ending(clock))
+    before = find_provision(directory)
+    recorder(directory, clock, bootstraps=False)(ending(clock, "left"))
+    assert find_provision(directory) == before
 
-    with pytest.raises(FlexError) as caught:
-        record_bootstrap(directory, clock, work)
-    assert caught.value is UNREADY
+
+def test_a_bootstrap_that_never_began_is_written_down(directory: StateDirectory, clock: FakeClock) -> None:
+    refuse(directory, clock)
     found = find_provision(directory)
     assert found is not None
     assert (found.result, found.code, found.kind) == ("failed", "node/not-ready", "transient")
+    (line,) = read_events(directory)
+    assert (line["operation"], line["result"], line["code"]) == ("bootstrap", "failed", "node/not-ready")
 
 
 def test_a_record_that_is_not_text_is_as_good_as_none(directory: StateDirectory) -> None:
@@ -112,16 +134,40 @@ def test_a_record_that_is_not_text_is_as_good_as_none(directory: StateDirectory)
     assert find_provision(directory) is None
 
 
-def test_who_met_another_operation_does_not_speak_for_it(directory: StateDirectory, clock: FakeClock) -> None:
+@pytest.mark.parametrize("error", [BUSY, UNREADY], ids=["busy", "refused"])
+def test_who_met_another_operation_does_not_speak_for_it(
+    directory: StateDirectory, clock: FakeClock, error: FlexError
+) -> None:
     """The other one may be the agent's bootstrap, and its result is the one that people look for."""
-    done = outcome(Result.CONFIRMED)
-    record_bootstrap(directory, clock, lambda: (done, "digest"))
+    directory.prepare()
+    with hold(directory.lock, "bootstrap", clock=clock):
+        refuse(directory, clock, error)
+        recorder(directory, clock)(ending(clock))
+    found = find_provision(directory)
+    assert found is not None
+    assert found.result == "confirmed"
+    assert [event["result"] for event in read_events(directory)] == ["confirmed"]
 
-    def work() -> tuple[Outcome, str]:
-        raise StateError("busy", code="state/busy", transient=True)
 
-    with pytest.raises(StateError):
-        record_bootstrap(directory, clock, work)
+@pytest.mark.parametrize("error", [BUSY, UNREADY], ids=["busy", "refused"])
+def test_a_bootstrap_that_was_refused_while_another_one_ended_leaves_it_the_last_word(
+    directory: StateDirectory, clock: FakeClock, error: FlexError
+) -> None:
+    started = clock.now()
+    clock.sleep(1)
+    recorder(directory, clock)(ending(clock))
+    record_refusal(directory, clock, started, Failure.of(error))
+    found = find_provision(directory)
+    assert found is not None
+    assert found.result == "confirmed"
+
+
+def test_a_bootstrap_that_met_another_operation_leaves_its_own_predecessors_record(
+    directory: StateDirectory, clock: FakeClock
+) -> None:
+    recorder(directory, clock)(ending(clock))
+    clock.sleep(60)
+    refuse(directory, clock, BUSY)
     found = find_provision(directory)
     assert found is not None
     assert found.result == "confirmed"
@@ -134,26 +180,21 @@ def unwritable(tmp_path: Path) -> StateDirectory:
     return StateDirectory(root=tmp_path / "state")
 
 
-def test_a_disk_that_takes_no_record_takes_nothing_from_a_success(
+def test_a_disk_that_takes_no_record_takes_nothing_from_what_was_done(
     unwritable: StateDirectory, clock: FakeClock
 ) -> None:
     """The node is Ready: told as failed, it would be bootstrapped again for ever."""
-    done = record_bootstrap(unwritable, clock, lambda: (outcome(), "digest"))
-    assert done.result is Result.CONFIRMED
-    assert done.failure is None
-    (warning,) = done.warnings
+    record = recorder(unwritable, clock)
+    record(ending(clock))
+    (warning,) = record.warnings
     assert "provision.json" in warning or str(unwritable.root) in warning
 
 
 def test_a_disk_that_takes_no_record_does_not_hide_what_went_wrong(
     unwritable: StateDirectory, clock: FakeClock
 ) -> None:
-    def work() -> tuple[Outcome, str]:
-        raise UNREADY
-
-    with pytest.raises(FlexError) as caught:
-        record_bootstrap(unwritable, clock, work)
-    assert caught.value is UNREADY
+    refuse(unwritable, clock)
+    assert unwritable.root.read_text() == "in the way"
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"result": 1}', "\0\0\0", '{"result": "x"}'])
@@ -190,6 +231,26 @@ def test_an_event_has_the_steps_begin_its_end_and_its_outcome(
         }
     ]
     assert (directory.root / "events.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_operation_ends_with_a_line_that_says_how(directory: StateDirectory, clock: FakeClock) -> None:
+    directory.prepare()
+    events = open_events(directory, clock, "bootstrap")
+    started = ending(clock, "unconfirmed", failure=Failure.of(UNREADY))
+    clock.sleep(30)
+    events.close(started)
+    assert read_events(directory) == [
+        {
+            "at": "2026-01-01T00:00:30Z",
+            "operation": "bootstrap",
+            "result": "unconfirmed",
+            "code": "node/not-ready",
+            "kind": "transient",
+            "generation": "abc",
+            "start": "2026-01-01T00:00:00Z",
+            "seconds": 21.5,
+        }
+    ]
 
 
 def test_events_of_all_operations_stand_in_one_log(directory: StateDirectory, clock: FakeClock) -> None:

@@ -21,7 +21,16 @@ from flexnode.flows.status import (
     find_last_operation,
     read_status,
 )
-from flexnode.generation import Desired, Moment, Name, NodeState, Rejection, StateDirectory
+from flexnode.generation import (
+    Desired,
+    Ending,
+    Failure,
+    Moment,
+    Name,
+    NodeState,
+    Rejection,
+    StateDirectory,
+)
 from flexnode.generation.lock import hold
 from flexnode.generation.steps import Timing
 from flexnode.host import Command, run
@@ -140,6 +149,46 @@ def test_the_last_operation_is_told_from_the_event_log(root: Path, directory: St
         ("apply", 7),
     ]
     assert (last.ended - last.started).total_seconds() == 10
+
+
+@pytest.mark.parametrize("before", ["repair", "bootstrap"])
+def test_an_operation_that_ended_is_told_with_its_result(
+    root: Path, directory: StateDirectory, before: str
+) -> None:
+    """Also one that changed nothing, right after another one of its name."""
+    clock = FakeClock()
+    for operation, name, seconds in ((before, Name.APPLY, 7), ("repair", Name.VERIFY, 3)):
+        events = open_events(directory, clock, operation)
+        started = clock.now()
+        events(Moment.BEGIN, name, "")
+        clock.sleep(seconds)
+        events(Moment.FAILED, name, "")
+        failure = Failure(code="node/not-ready", kind=Kind.TRANSIENT, message="")
+        events.close(
+            Ending(operation=operation, started=started, seconds=seconds, result="degraded", failure=failure)
+        )
+    last = read(root).last
+    assert last is not None
+    assert (last.operation, last.result, last.code, last.step) == (
+        "repair",
+        "degraded",
+        "node/not-ready",
+        "verify",
+    )
+    assert [(timing.name, timing.seconds) for timing in last.timings] == [("verify", 3)]
+    assert (last.ended - last.started).total_seconds() == 3
+
+
+def test_an_operation_that_runs_is_not_told_with_the_result_of_the_one_before(
+    root: Path, directory: StateDirectory
+) -> None:
+    clock = FakeClock()
+    events = open_events(directory, clock, "repair")
+    events.close(Ending(operation="repair", started=clock.now(), seconds=0, result="confirmed"))
+    events(Moment.END, Name.APPLY, "")
+    last = read(root).last
+    assert last is not None
+    assert (last.result, last.step) == ("", "apply")
 
 
 def test_without_events_there_is_no_last_operation() -> None:
