@@ -198,7 +198,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="left-overs",
-        title="files, interfaces and rules of an earlier node",
+        title="files, mounts, interfaces and rules of an earlier node",
         run=rivals.check_left_overs,
         before=STARTING,
     ),

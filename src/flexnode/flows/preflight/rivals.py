@@ -10,6 +10,7 @@ from flexnode.flows.preflight.check import Finding, error, ok, warning
 from flexnode.flows.preflight.reading import find_names, has_directory
 from flexnode.flows.preflight.situation import Situation
 from flexnode.host.door import Enablement, FileKind, Host
+from flexnode.resources.path import real_path
 
 DEPTH = 6
 """How deep a tree is looked into for files."""
@@ -93,6 +94,8 @@ KUBERNETES = (
 )
 
 TREES = ("/etc/kubernetes", "/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni")
+GOING = (*TREES, "/var/lib/containerd", "/var/log/pods", "/var/log/containers")
+"""What goes as a whole when the machine leaves, and everything below is unmounted before."""
 LINKS = ("cni0", "flannel.1", "cilium_host", "kube-ipvs0", "nodelocaldns")
 CHAINS = ("KUBE-", "CNI-")
 
@@ -119,6 +122,14 @@ def check_left_overs(situation: Situation) -> Iterator[Finding]:
             hint="if nothing needs them: kubeadm reset, or move them away;"
             f" mounts below come first: {' '.join(_mounts(host, trees)) or 'there are none'}",
         )
+    mounts = () if ours.started else tuple(_mounts_inside(situation, but=trees))
+    if mounts:
+        yield error(
+            "preflight/left-over-mounts",
+            f"{', '.join(mounts)}: mounted in a directory that a node has to itself, and would be unmounted"
+            " when the machine leaves",
+            hint=f"{'; '.join(f'umount {mount}' for mount in mounts)}; mount it elsewhere (see /etc/fstab)",
+        )
     links = () if ours.started else [name for name in host.network.links() if name in LINKS]
     if links:
         yield error(
@@ -133,7 +144,7 @@ def check_left_overs(situation: Situation) -> Iterator[Finding]:
             f"{len(chains)} packet filter chains are left from an earlier node ({chains[0]} and so on)",
             hint="reboot: they are not saved anywhere; if they come back, look for what restores them",
         )
-    if not trees and not links and not chains:
+    if not trees and not mounts and not links and not chains:
         yield ok("nothing of an earlier node" if not ours.started else "what is there is this node's own")
 
 
@@ -180,6 +191,15 @@ def _holds_files(host: Host, tree: str, depth: int = DEPTH) -> bool:
         if info is not None and (info.kind is not FileKind.DIRECTORY or _holds_files(host, path, depth - 1)):
             return True
     return False
+
+
+def _mounts_inside(situation: Situation, *, but: list[str]) -> Iterator[str]:
+    """Those below what goes. A disk that is mounted on such a tree itself is what a node may have for it."""
+    files = situation.host.files
+    for tree in GOING:
+        if tree not in but and not situation.ours.has_path(tree):
+            real = real_path(files, tree)
+            yield from (mount for mount in files.mounts_below(tree) if mount != real)
 
 
 def _mounts(host: Host, trees: list[str]) -> list[str]:

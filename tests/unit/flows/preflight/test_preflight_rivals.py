@@ -81,6 +81,14 @@ def left_mounts(host: FakeHost) -> None:
     host.files.mounts.add("/var/lib/kubelet/pods/a/volumes/data")
 
 
+def with_mount(path: str) -> Change:
+    def mount(host: FakeHost) -> None:
+        host.files.place_directory(path)
+        host.files.mounts.add(path)
+
+    return mount
+
+
 CASES = [
     Case(
         about="held by another kubelet",
@@ -235,6 +243,28 @@ CASES = [
         says="/var/lib/kubelet",
         hint="umount /var/lib/kubelet/pods/a/volumes/data",
         host=left_mounts,
+    ),
+    Case(
+        about="an empty disk of the user's where kubelet writes",
+        check="left-overs",
+        level=Level.ERROR,
+        code="preflight/left-over-mounts",
+        says="/var/lib/kubelet/models",
+        hint="umount /var/lib/kubelet/models",
+        host=with_mount("/var/lib/kubelet/models"),
+    ),
+    Case(
+        about="a disk for the images of all pods",
+        check="left-overs",
+        level=Level.OK,
+        host=with_mount("/var/lib/containerd"),
+    ),
+    Case(
+        about="volumes of the node's own pods",
+        check="left-overs",
+        level=Level.OK,
+        host=with_mount("/var/lib/kubelet/pods/a/volumes/data"),
+        changes={"ours": JOINED},
     ),
     Case(
         about="a network configuration of an earlier node",
