@@ -47,14 +47,14 @@ CLUSTER = Section(
         "serviceCIDR": Setting(
             type=texts.NETWORK,
             about="The network of services: one range, or one of each family, separated by a comma.",
-            effect=Effect.NOTHING,
+            effect=Effect.KUBELET,
             unset="asked of the cluster",
             detected=True,
         ),
         "podCIDR": Setting(
             type=texts.NETWORK,
             about="The network of all pods: one range, or one of each family, separated by a comma.",
-            effect=Effect.NOTHING,
+            effect=Effect.KUBELET,
             unset="asked of the cluster",
             detected=True,
         ),

@@ -235,6 +235,13 @@ class TestDrift:
         joined.live(3700)
         assert joined.lab.host.kernel.sysctls["net.ipv4.ip_forward"] == "1"
 
+    def test_the_full_check_comes_as_often_as_was_configured(self, joined: World) -> None:
+        joined.configure(agent={"fullCheckInterval": "10m"})
+        joined.live(60)
+        joined.lab.host.kernel.sysctls["net.ipv4.ip_forward"] = "0"
+        joined.live(660)
+        assert joined.lab.host.kernel.sysctls["net.ipv4.ip_forward"] == "1"
+
     def test_a_policy_to_report_changes_nothing(self, joined: World) -> None:
         joined.configure(agent={"drift": "report"})
         joined.live(60)
@@ -422,6 +429,13 @@ class TestTelling:
         joined.clock.slept.clear()
         joined.live(1800)
         assert len(joined.clock.slept) <= 62
+
+    def test_another_log_is_written_at_once(self, joined: World) -> None:
+        opened: list[tuple[str, str]] = []
+        joined.agent.open_log = lambda spec: opened.append((spec.log_directory, spec.log_level))
+        joined.configure(agent={"logLevel": "debug", "logDirectory": "/var/log/edge"})
+        joined.live(60)
+        assert opened == [("/var/log/edge", "debug")]
 
     def test_labels_and_annotations_of_the_configuration_stand_on_the_node(self, joined: World) -> None:
         joined.configure(

@@ -311,6 +311,14 @@ def test_the_time_for_it_can_be_set(world: World) -> None:
     assert 60 <= world.clock.monotonic() - started <= 62
 
 
+def test_a_first_join_is_waited_for_as_long_as_was_configured(world: World) -> None:
+    world.broken.add(NEWER)
+    started = world.clock.monotonic()
+    outcome = world.bootstrap(agent={"bootstrapTimeout": "90s"})
+    assert outcome.result is Result.UNCONFIRMED
+    assert 90 <= world.clock.monotonic() - started <= 92
+
+
 def test_a_machine_that_has_left_can_come_back(joined: World) -> None:
     unbootstrap(joined.workplace)
     assert joined.bootstrap().result is Result.CONFIRMED

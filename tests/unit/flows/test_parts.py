@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from flexnode.catalog import load_catalog
+from flexnode.catalog import load_catalog, render_overlay
 from flexnode.errors import CatalogError
 from flexnode.flows.parts import choose_parts, load_spec_catalog
-from flexnode.model import Arch
+from flexnode.model import Arch, Flavour
 from flexnode.model.facts import Facts
 from flexnode.model.machine import MachineSpec, Versions
-from flexnode.model.spec import NodeSpec
+from flexnode.model.spec import ArtifactsSpec, NodeSpec
 
 CATALOG = load_catalog()
 FACTS = Facts(arch=Arch.AMD64, os_id="debian", os_version="12", codename="bookworm", cpus=2, memory=1 << 32)
@@ -35,12 +36,32 @@ def test_every_release_set_gives_a_whole_node(minor: str, arch: Arch) -> None:
     assert ":" in parts.pause_image
 
 
-def test_a_version_that_the_user_names_wins_over_the_release_set() -> None:
-    usual = choose_parts(CATALOG, spec(), FACTS).artifacts["runc"].version
-    other = next(version for version in CATALOG.versions("runc") if version != usual)
-    chosen = choose_parts(CATALOG, spec(runc=other), FACTS)
-    assert chosen.artifacts["runc"].version == other
-    assert chosen.artifacts["containerd"] == choose_parts(CATALOG, spec(), FACTS).artifacts["containerd"]
+@pytest.mark.parametrize(
+    ("setting", "component"),
+    [
+        ("kubernetes", "kubelet"),
+        ("containerd", "containerd"),
+        ("runc", "runc"),
+        ("cni_plugins", "cni-plugins"),
+    ],
+)
+def test_a_version_that_the_user_names_wins_over_the_release_set(setting: str, component: str) -> None:
+    usual = choose_parts(CATALOG, spec(), FACTS).artifacts
+    published = CATALOG.document.components[component].versions
+    other = next(each for each in published if each != usual[component].version and published[each].release)
+    chosen = choose_parts(CATALOG, spec(**{setting: other}), FACTS).artifacts
+    assert chosen[component].version == other
+    if setting != "kubernetes":  # which chooses all the others
+        assert {**chosen, component: usual[component]} == usual
+
+
+def test_a_build_of_the_user_s_own_is_what_a_node_gets(tmp_path: Path) -> None:
+    usual = choose_parts(CATALOG, spec(), FACTS).artifacts["runc"]
+    mine = replace(usual, flavour=Flavour.SOURCE, sha256="5" * 64, urls=())
+    overlay = tmp_path / "overlay.json"
+    overlay.write_bytes(render_overlay([mine]))
+    wanted = replace(spec(), artifacts=ArtifactsSpec(overlays=(str(overlay),)))
+    assert choose_parts(load_spec_catalog(wanted), wanted, FACTS).artifacts["runc"].sha256 == mine.sha256
 
 
 def test_nothing_that_a_control_plane_needs_is_fetched_to_a_node() -> None:

@@ -64,6 +64,17 @@ def test_the_next_source_is_asked_where_one_has_it_not(world: World) -> None:
     assert len(store.digests()) == len(wanted.generation.needs)
 
 
+def test_authorities_of_the_user_s_are_those_that_are_read(world: World) -> None:
+    """A mirror with a certificate of the company's own could not be used else."""
+    bundle = world.folder / "company.pem"
+    bundle.write_text("no certificate")
+    wanted = target(world, sources=["https://127.0.0.1:9/mirror"], caBundle=str(bundle))
+    with pytest.raises(ArtifactError) as caught:
+        fetch(world, wanted, wanted.generation.needs)
+    assert caught.value.code == Code.BAD_SOURCE
+    assert str(bundle) in caught.value.message
+
+
 def test_a_file_that_is_nowhere_is_said_with_the_places(world: World) -> None:
     wanted = target(world)
     shutil.rmtree(world.mirror)
