@@ -31,7 +31,7 @@ PRODUCT = Layers(
         ("host", "azure", "kube", "artifacts", "machines"),
         ("config", "catalog"),
         ("model",),
-        ("retry", "progress"),
+        ("retry", "progress", "digests"),
         ("errors", "secret", "clock"),
     ),
 )

@@ -27,6 +27,7 @@ from flexnode.flows.cluster_facts import make_proxies
 from flexnode.flows.node_api import make_connect
 from flexnode.flows.status import AGENT_LOCK, RUN_ROOT
 from flexnode.flows.workplace import Workplace
+from flexnode.generation.digest_memory import recall_digests
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.lock import hold
 from flexnode.host import LiveHost
@@ -52,8 +53,11 @@ def open_agent(
     herald = Herald(clock=clock, beat=pulse.beat)
     interrupt = Interrupt(bell=bell, inputs=inputs, pulse=pulse, clock=clock)
     telling = Telling(notifier=notifier, pulse=pulse, clock=clock)
-    host = LiveHost(clock=clock)
-    workplace = Workplace(host=host, clock=clock, directory=directory, progress=telling, stop=interrupt)
+    digests = recall_digests(directory, clock)
+    host = LiveHost(clock=clock, digests=digests)
+    workplace = Workplace(
+        host=host, clock=clock, directory=directory, digests=digests, progress=telling, stop=interrupt
+    )
     operator = Operator(
         work=Flows(workplace=workplace),
         interrupt=interrupt,

@@ -153,7 +153,7 @@ class Agent:
         _log.info("reading everything again, as asked")
         self.notifier.reloading(self.clock.monotonic())
         self.bell.again = False
-        self.mind = replace(self.mind, pause=None, repair_pause=None, checked=None)
+        self.mind = replace(self.mind, pause=None, repair_pause=None, checked=None, examined=-NEVER)
         self.inputs.read(again=True)
         self.notifier.ready()
 

@@ -10,7 +10,17 @@ from flexnode.agent.doorbell import Bell
 from flexnode.agent.herald import Herald
 from flexnode.agent.inputs import Inputs, Reading
 from flexnode.agent.pulse import Pulse
-from flexnode.agent.supervise import Mind, Pause, Situation, Task, after_repair, after_success, rest
+from flexnode.agent.supervise import (
+    Mind,
+    Pause,
+    Situation,
+    Task,
+    after_look,
+    after_repair,
+    after_success,
+    next_examination,
+    rest,
+)
 from flexnode.agent.work import Work, give_memory_back
 from flexnode.clock import Clock
 from flexnode.errors import FlexError, Kind
@@ -140,9 +150,10 @@ class Operator:
         return self._take(Task.APPLY, outcome, case, mind, config=reading.digest)
 
     def _check(self, case: Case, mind: Mind) -> Mind:
-        plan = self.work.find_differences(case.spec)
+        due = self._is_examination_due(case, mind)
+        plan = self.work.examine(case.spec) if due else self.work.find_differences(case.spec)
         drift = tuple(change.key for change in plan.changes)
-        mind = replace(mind, checked=self.clock.monotonic())
+        mind = after_look(mind, self.clock.monotonic(), examined=due)
         if not drift:
             return replace(mind, drift=(), repair_pause=None)
         if drift != mind.drift:
@@ -176,7 +187,10 @@ class Operator:
             self._announce(reason, f"{words}, as generation {outcome.generation}", Severity.NORMAL)
         known = outcome.current or ""
         mind = after_success(mind, generation=known if config else "", config=config)
-        return replace(mind, checked=self.clock.monotonic())
+        return after_look(mind, self.clock.monotonic())
+
+    def _is_examination_due(self, case: Case, mind: Mind) -> bool:
+        return next_examination(case.situation, mind) <= self.clock.monotonic()
 
     def _pause(
         self,
@@ -207,7 +221,8 @@ class Operator:
         else:
             _log.warning("%s failed again, %d times now: %s", task.value, pause.failures, failure.message)
         if keeping:
-            return replace(mind, repair_pause=pause, checked=self.clock.monotonic())
+            due = task is Task.CHECK and self._is_examination_due(case, mind)
+            return replace(after_look(mind, self.clock.monotonic(), examined=due), repair_pause=pause)
         return replace(mind, pause=pause)
 
     def _announce(self, reason: str, message: str, severity: Severity) -> None:

@@ -81,6 +81,7 @@ class Mind:
     needs: str = ""  # what the change to `needs_config` costs, which is more than may be done unasked
     needs_config: str = ""
     checked: float | None = None
+    examined: float | None = None  # when every file was last read again, or first looked at by this process
     drift: tuple[str, ...] = ()
 
 
@@ -115,7 +116,7 @@ def choose(situation: Situation, mind: Mind, now: float) -> Choice:
 def keep(situation: Situation, mind: Mind, now: float) -> Choice:
     """What a node that is in place needs to stay as it is."""
     exhausted = len(recent(mind.repairs, now, REPAIR_WINDOW)) >= REPAIRS
-    next_check = now if mind.checked is None else mind.checked + situation.check_interval
+    next_check = now if mind.checked is None else next_examination(situation, mind)
     if situation.touched is not None and mind.checked is not None:
         rest = LONGEST_DELAY if exhausted else QUIET
         next_check = min(next_check, max(situation.touched + SETTLING, mind.checked + rest))
@@ -129,6 +130,12 @@ def keep(situation: Situation, mind: Mind, now: float) -> Choice:
     if exhausted:
         return Choice(task=Task.WAIT, due=min(next_check, mind.repairs[-REPAIRS] + REPAIR_WINDOW))
     return Choice(task=Task.REPAIR)
+
+
+def next_examination(situation: Situation, mind: Mind) -> float:
+    """When to read every file again, whatever is remembered of it; never before there was a first look."""
+    since = mind.checked if mind.examined is None else mind.examined
+    return NEVER if since is None else since + situation.check_interval
 
 
 def wants_change(situation: Situation, mind: Mind) -> bool:
@@ -190,6 +197,12 @@ def after_success(mind: Mind, *, generation: str, config: str) -> Mind:
         needs_config="",
         drift=(),
     )
+
+
+def after_look(mind: Mind, now: float, *, examined: bool = False) -> Mind:
+    """All of the machine was compared. The first look of a process may trust what others remember."""
+    again = examined or mind.examined is None
+    return replace(mind, checked=now, examined=now if again else mind.examined)
 
 
 def after_repair(mind: Mind, now: float) -> Mind:

@@ -22,6 +22,7 @@ class Work(Protocol):
     def bootstrap(self, resolved: Resolved) -> Outcome: ...
     def recover(self, spec: NodeSpec | None) -> Outcome | None: ...
     def find_differences(self, spec: NodeSpec | None) -> Plan: ...
+    def examine(self, spec: NodeSpec | None) -> Plan: ...
     def put_back(self, spec: NodeSpec | None, seconds: float) -> Outcome: ...
 
 
@@ -50,6 +51,11 @@ class Flows:
         from flexnode.flows.keeping import find_differences
 
         return find_differences(self.workplace, spec=spec)
+
+    def examine(self, spec: NodeSpec | None) -> Plan:
+        from flexnode.flows.keeping import examine
+
+        return examine(self.workplace, spec=spec)
 
     def put_back(self, spec: NodeSpec | None, seconds: float) -> Outcome:
         from flexnode.flows.keeping import put_back

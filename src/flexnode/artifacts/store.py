@@ -1,8 +1,9 @@
 """The content-addressed store: `<root>/sha256/<hex>`, every file read-only and just what its name says.
 
-A file gets its name only after its digest matched; it is hashed again whenever it is about to be used. Beside
-the finished files lie partials, `.<hex>.partial`: each is locked by the one process that fills it, so two
-processes that want the same file share one download. The layout is also the one that a mirror serves.
+A file gets its name only after its digest matched; it is hashed again whenever it is about to be used. Who
+only asks whether it is there is answered by what is remembered of it. Beside the finished files lie partials,
+`.<hex>.partial`: each is locked by the one process that fills it, so two processes that want the same file
+share one download. The layout is also the one that a mirror serves.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from io import FileIO
 from pathlib import Path
 
 from flexnode.artifacts.failures import Code, local_failure, no_space
+from flexnode.digests import Digests
 from flexnode.errors import ArtifactError
 
 CHUNK = 1 << 20
@@ -162,10 +164,17 @@ class Partial:
 
 
 class Store:
-    """Files by digest, under `root`. `free` is the seam through which tests make a disk small."""
+    """Files by digest, under `root`.
 
-    def __init__(self, root: Path, *, free: Callable[[Path], int] = free_space) -> None:
+    `digests`: what is known of them already, which only `holds` trusts. `free` is the seam through which
+    tests make a disk small.
+    """
+
+    def __init__(
+        self, root: Path, *, digests: Digests | None = None, free: Callable[[Path], int] = free_space
+    ) -> None:
         self.root = root
+        self._digests = digests or Digests()
         self._files = root / "sha256"
         self._free = free
 
@@ -175,11 +184,20 @@ class Store:
             raise ValueError(f"{sha256!r} is not a SHA-256 digest of 64 lower-case hex digits")
         return self._files / sha256
 
+    def holds(self, sha256: str) -> bool:
+        """Whether the file is there and whole, as far as that is known: one that did not change since it was
+        hashed is not read again. Changes nothing.
+        """
+        try:
+            return self._digests.of_file(self.path(sha256)) == sha256
+        except OSError:  # none, or one that may not be looked at, or a dying disk: who uses it will tell
+            return False
+
     def find(self, sha256: str) -> Path | None:
         """The file, hashed just now; None if it is not there. A damaged one is removed: nobody may use it."""
         path = self.path(sha256)
         try:
-            if not path.is_symlink() and digest_of(path) == sha256:
+            if not path.is_symlink() and self._digests.read(path) == sha256:
                 return path
         except FileNotFoundError:
             return None

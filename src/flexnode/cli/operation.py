@@ -31,6 +31,8 @@ def open_workplace() -> Iterator[Workplace]:
     """
     from flexnode.cli.progress import open_progress
     from flexnode.flows.workplace import Workplace
+    from flexnode.generation.digest_memory import recall_digests
+    from flexnode.generation.directory import StateDirectory
     from flexnode.host import LiveHost
 
     context = click.get_current_context(silent=True)
@@ -40,7 +42,16 @@ def open_workplace() -> Iterator[Workplace]:
         return
     clock, asked = SystemClock(), Event()
     with _stoppable(asked), open_progress(sys.stderr, clock) as progress:
-        yield Workplace(host=LiveHost(), clock=clock, progress=progress, stop=asked.is_set)
+        directory = StateDirectory()
+        digests = recall_digests(directory, clock)
+        yield Workplace(
+            host=LiveHost(clock=clock, digests=digests),
+            clock=clock,
+            directory=directory,
+            digests=digests,
+            progress=progress,
+            stop=asked.is_set,
+        )
 
 
 def require_root(verb: str) -> None:

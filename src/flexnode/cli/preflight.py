@@ -99,15 +99,23 @@ def _run(config: ConfigChoice, ignored: tuple[str, ...], fail_on_warnings: bool)
     from flexnode.config import find_config
     from flexnode.flows.preflight import preflight as check_machine
     from flexnode.flows.preflight.survey import Machine, survey
+    from flexnode.generation.digest_memory import recall_digests
     from flexnode.generation.directory import StateDirectory
     from flexnode.host import LiveHost
     from flexnode.host.facts import read_facts
 
     # Before there is a configuration, the machine itself can be checked all the same.
     resolved = config.load(complete=find_config(config.path) is not None)
-    host, clock = LiveHost(), SystemClock()
+    clock, directory = SystemClock(), StateDirectory()
+    digests = recall_digests(directory, clock)
+    host = LiveHost(clock=clock, digests=digests)
     machine = Machine(
-        host=host, facts=read_facts(host), clock=clock, uid=os.geteuid(), directory=StateDirectory()
+        host=host,
+        facts=read_facts(host),
+        clock=clock,
+        uid=os.geteuid(),
+        directory=directory,
+        digests=digests,
     )
     with (
         open_progress(sys.stderr, clock) as progress,

@@ -140,7 +140,7 @@ AGENT = Section(
         ),
         "fullCheckInterval": Setting(
             type=texts.DURATION,
-            about="How often everything that the product manages is looked at.",
+            about="How often everything that the product manages is looked at, and every file of it read.",
             effect=Effect.AGENT,
             default="1h",
         ),

@@ -80,6 +80,7 @@ def check(resolved: Resolved, workplace: Workplace, ignore: Sequence[str]) -> No
         clock=workplace.clock,
         uid=os.geteuid(),
         directory=workplace.directory,
+        digests=workplace.digests,
     )
     with (
         workplace.progress.step("look at the machine and its cluster"),

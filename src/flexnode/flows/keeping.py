@@ -9,6 +9,7 @@ from __future__ import annotations
 from flexnode.errors import GenerationError
 from flexnode.flows.operate import prepare
 from flexnode.flows.workplace import Workplace
+from flexnode.generation.digest_memory import keep_digests
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.generation import Generation
 from flexnode.generation.outcome import Outcome
@@ -28,6 +29,14 @@ def find_differences(workplace: Workplace, *, spec: NodeSpec | None = None) -> P
     """What putting the machine back would change. `spec`: where the secrets in its files come from."""
     crew = prepare(workplace, "plan", spec=spec)
     return crew.activation.plan(_require_current(workplace.directory))
+
+
+def examine(workplace: Workplace, *, spec: NodeSpec | None = None) -> Plan:
+    """The same, with every file read again, whatever is remembered: a disk that rots changes no times."""
+    workplace.digests.forget()
+    plan = find_differences(workplace, spec=spec)
+    keep_digests(workplace.directory, workplace.digests)
+    return plan
 
 
 def put_back(workplace: Workplace, *, seconds: float, spec: NodeSpec | None = None) -> Outcome:

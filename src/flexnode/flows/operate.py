@@ -68,7 +68,9 @@ def prepare(
     """
     host, clock, directory = workplace.host, workplace.clock, workplace.directory
     spec = target.spec if target else spec
-    contents = StoredContents(directory, secrets=list_secrets(spec) if spec else None)
+    contents = StoredContents(
+        directory, secrets=list_secrets(spec) if spec else None, digests=workplace.digests
+    )
     fetch: Fetch = fetch_nothing
     if target is not None:
         fetch = make_fetch(target, contents.store, clock=clock, progress=workplace.progress)

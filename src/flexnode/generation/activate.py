@@ -10,12 +10,14 @@ from flexnode.clock import Clock
 from flexnode.errors import GenerationError, Kind
 from flexnode.generation.contents import StoredContents
 from flexnode.generation.course import Closing, Course, close_nothing, closed
+from flexnode.generation.digest_memory import keep_digests
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.generation import EMPTY_ID, Generation
 from flexnode.generation.history import History
 from flexnode.generation.judge import Machine
 from flexnode.generation.ledger import Ledger
 from flexnode.generation.lock import hold
+from flexnode.generation.node_state import Desired
 from flexnode.generation.operation import Operation
 from flexnode.generation.order import Order, Tools, Verify, trust
 from flexnode.generation.outcome import Failure, Outcome
@@ -162,6 +164,8 @@ class Activation:
                     running.tidy()
                     running.history = History.load(self.directory, self.ledger)
                 yield running
+            if running.history.state.desired is not Desired.LEFT:
+                keep_digests(self.directory, self.contents.digests)
 
     def _begin(self, course: Course) -> Operation:
         tools = Tools(

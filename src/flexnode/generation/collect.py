@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from flexnode.generation.contents import StoredContents, referenced_files, referenced_members
 from flexnode.generation.directory import StateDirectory, remove_folder
+from flexnode.generation.durable import remove
 from flexnode.generation.generation import Generation
 from flexnode.generation.ledger import Ledger
 
@@ -29,6 +30,7 @@ def forget(directory: StateDirectory, contents: StoredContents, ledger: Ledger) 
     sound = ledger.blobs() is not None
     ledger.clear()
     remove_folder(directory.generations)
+    remove(directory.digests)
     remove_folder(directory.members)
     if contents.owns_store:
         contents.store.collect(())

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from flexnode.artifacts import Store
+from flexnode.digests import Digests
 from flexnode.errors import GenerationError
 from flexnode.generation.blobs import Blobs
 from flexnode.generation.directory import StateDirectory
@@ -25,12 +26,21 @@ class StoredContents:
     """Implements `flexnode.resources.handler.Contents` over the state directory."""
 
     def __init__(
-        self, directory: StateDirectory, *, store: Store | None = None, secrets: Secrets | None = None
+        self,
+        directory: StateDirectory,
+        *,
+        store: Store | None = None,
+        secrets: Secrets | None = None,
+        digests: Digests | None = None,
     ) -> None:
-        """`store`: one that others use too, in place of the directory's own; nothing is removed from it."""
+        """`store`: one that others use too, in place of the directory's own; nothing is removed from it.
+
+        `digests`: those of the machine that the contents are for, so that both are remembered together.
+        """
         self.owns_store = store is None
-        self.store = store or Store(directory.store)
-        self.members = Members(directory.members, self.store)
+        self.digests = digests or Digests()
+        self.store = store or Store(directory.store, digests=self.digests)
+        self.members = Members(directory.members, self.store, digests=self.digests)
         self.blobs = Blobs(directory.blobs)
         self._secrets = dict(secrets or {})
 

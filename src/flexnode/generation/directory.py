@@ -42,6 +42,10 @@ class StateDirectory:
         return self.root / "journal"
 
     @property
+    def digests(self) -> Path:
+        return self.root / "digests.json"
+
+    @property
     def lock(self) -> Path:
         return self.root / "lock"
 

@@ -17,6 +17,7 @@ import msgspec
 from flexnode import model
 from flexnode.artifacts import Store, unpack
 from flexnode.artifacts.store import fsync_directory
+from flexnode.digests import Digests
 from flexnode.generation.directory import make_private, remove_folder
 from flexnode.generation.durable import load, remove, save, translate_errors
 from flexnode.resources.state import Member
@@ -33,10 +34,10 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 class Members:
     """The cache beside a store. Several processes may stage at once: each waits for the others."""
 
-    def __init__(self, root: Path, archives: Store) -> None:
+    def __init__(self, root: Path, archives: Store, *, digests: Digests | None = None) -> None:
         self._root = root
         self._archives = archives
-        self._files = Store(root)
+        self._files = Store(root, digests=digests)
 
     def find_digest(self, member: Member) -> str | None:
         """The member's digest, if the catalog or an earlier unpacking tells it. Hashes nothing."""
@@ -60,10 +61,11 @@ class Members:
         return path or self._files.require(member.sha256 or "0" * 64, name=member.path)
 
     def missing(self, members: Iterable[Member]) -> dict[str, list[Member]]:
-        """Those that have to be unpacked first, by archive."""
+        """Those that have to be unpacked first, by archive, as far as that is known."""
         missing: dict[str, list[Member]] = {}
         for member in dict.fromkeys(members):
-            if self.find(member) is None:
+            digest = self.find_digest(member)
+            if not digest or not self._files.holds(digest):
                 missing.setdefault(member.artifact, []).append(member)
         return missing
 

@@ -5,9 +5,10 @@ It may run long before the activation, and beside a node at work.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Protocol
 
+from flexnode.artifacts import Store
 from flexnode.generation.contents import StoredContents, referenced_files, referenced_members
 from flexnode.generation.generation import Generation, Need
 from flexnode.resources.state import Blob, File, Member
@@ -31,21 +32,28 @@ def stage(
     `known` are generations that the machine has already: what they installed needs no more room.
     """
     store = contents.store
-    missing = [need for need in target.needs if store.find(need.sha256) is None]
+    archives = contents.members.missing(referenced_members(target))
+    missing = [need for need in target.needs if not _is_stored(need.sha256, store, opened=archives)]
     if missing:
         fetch(missing)
     names = {need.sha256: need.name for need in target.needs}
+    came = frozenset(store.digests())  # nothing gets its name in there that was not hashed on its way in
     for need in missing:
-        store.require(need.sha256, name=need.name)
+        if need.sha256 not in came:
+            store.require(need.sha256, name=need.name)
     for sha256 in sorted(referenced_files(target) - names.keys()):
-        if contents.blobs.find(sha256) is None:
+        if contents.blobs.find(sha256) is None and not store.holds(sha256):
             store.require(sha256)
-    archives = contents.members.missing(referenced_members(target))
     room = sum(contents.members.size_unpacked(archive) for archive in archives)
     store.require_space(room, what="unpacking the node's files")
     for archive, members in archives.items():
         contents.members.unpack(archive, members)
     store.require_space(_installed_size(target, contents, known), what="installing the node's files")
+
+
+def _is_stored(sha256: str, store: Store, *, opened: Container[str]) -> bool:
+    """What is about to be opened is read now: while it can be fetched again, should it have rotted."""
+    return store.find(sha256) is not None if sha256 in opened else store.holds(sha256)
 
 
 def _installed_size(target: Generation, contents: StoredContents, known: Sequence[Generation]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import posixpath
 import stat
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flexnode.clock import Clock, SystemClock
+from flexnode.digests import Digests
 from flexnode.errors import CommandError, HostError
 from flexnode.host.attributes import read_xattrs, set_attributes
 from flexnode.host.command import Command, Completed, run
@@ -25,8 +24,6 @@ from flexnode.host.removal import Removal
 from flexnode.host.tree import Place, Tree
 
 _KINDS = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.DIRECTORY, stat.S_IFLNK: FileKind.LINK}
-_SETTLED = 2.0
-"""Seconds after which a file's times tell a later change from an earlier one, on any file system."""
 
 
 @dataclass(kw_only=True)
@@ -37,8 +34,7 @@ class TreeFiles:
     owners: Owners = field(default_factory=Owners)
     run: Callable[[Command], Completed] = run
     mounts: Callable[[], tuple[str, ...]] = load_mounts
-    clock: Clock = field(default_factory=SystemClock)
-    _digests: dict[tuple[int, ...], str] = field(default_factory=dict)
+    digests: Digests = field(default_factory=Digests)
 
     def find(self, path: str) -> FileInfo | None:
         try:
@@ -58,16 +54,7 @@ class TreeFiles:
 
     def digest(self, path: str) -> str:
         with self._at(path, f"read {path}", follow=True) as place, _open_file(place) as file:
-            info = os.fstat(file)
-            identity = _identity(info)
-            if known := self._digests.get(identity):
-                return known
-            with os.fdopen(os.dup(file), "rb") as reader:
-                digest = hashlib.file_digest(reader, "sha256").hexdigest()
-            # Within one tick of the clock a file can change twice under the same times.
-            if self.clock.now().timestamp() - max(info.st_mtime, info.st_ctime) > _SETTLED:
-                self._digests[identity] = digest
-            return digest
+            return self.digests.of(Tree(self.root).outside(place.path), file)
 
     def list(self, path: str) -> Sequence[str]:
         with self._at(path, f"list {path}", follow=True) as place:

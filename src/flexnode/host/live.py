@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from flexnode.clock import Clock, SystemClock
+from flexnode.digests import Digests
 from flexnode.host.accounts import FileAccounts
 from flexnode.host.apt import AptPackages
 from flexnode.host.command import Command, Completed, run
@@ -21,13 +22,22 @@ SYSTEMD = "/run/systemd/system"
 
 
 class LiveHost:
-    """In a container without systemd its units are what lies on disk."""
+    """In a container without systemd its units are what lies on disk.
 
-    def __init__(self, *, run: Callable[[Command], Completed] = run, clock: Clock | None = None) -> None:
+    `digests`: what others know of its files already, and want to know.
+    """
+
+    def __init__(
+        self,
+        *,
+        run: Callable[[Command], Completed] = run,
+        clock: Clock | None = None,
+        digests: Digests | None = None,
+    ) -> None:
         clock = clock or SystemClock()
         self._run = run
         self._runtime: Runtime | None = None
-        self.files = TreeFiles(root=Path("/"), run=run, clock=clock)
+        self.files = TreeFiles(root=Path("/"), run=run, digests=digests or Digests(clock=clock))
         runs = self.files.find(SYSTEMD) is not None
         self.units: Units = Systemd(run=run) if runs else LinkedUnits(self.files)
         self.kernel = RunningKernel(run=run)

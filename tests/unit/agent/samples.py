@@ -103,6 +103,10 @@ class LabWork:
         self._begin("check")
         return self.lab.activation.plan(self._current())
 
+    def examine(self, spec: NodeSpec | None) -> Plan:
+        self._begin("examine")
+        return self.lab.activation.plan(self._current())
+
     def put_back(self, spec: NodeSpec | None, seconds: float) -> Outcome:
         self._begin("repair")
         return self.lab.activation.activate(self._current(), operation="repair", seconds=seconds)

@@ -242,6 +242,21 @@ class TestDrift:
         joined.live(660)
         assert joined.lab.host.kernel.sysctls["net.ipv4.ip_forward"] == "1"
 
+    def test_every_file_is_read_again_by_the_full_check_and_when_asked(self, joined: World) -> None:
+        """What is remembered of files says nothing about a disk that rots."""
+        joined.edit(DRIFT, "mine")
+        joined.live(3000)
+        assert joined.work.asked == ["check", "repair"]
+        joined.live(700)
+        assert joined.work.asked == ["check", "repair", "examine"]
+        joined.bell.again = True
+        joined.live(10)
+        assert joined.work.asked[-1] == "examine"
+        assert len(joined.work.asked) == 4
+        joined.work.broken["examine"] = HostError("the disk is dying", code="host/io", hint="see dmesg")
+        joined.live(3 * 3600)
+        assert 3 <= joined.work.asked.count("examine") <= 6
+
     def test_a_policy_to_report_changes_nothing(self, joined: World) -> None:
         joined.configure(agent={"drift": "report"})
         joined.live(60)

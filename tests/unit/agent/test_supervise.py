@@ -18,9 +18,11 @@ from flexnode.agent.supervise import (
     Pause,
     Situation,
     Task,
+    after_look,
     after_repair,
     after_success,
     choose,
+    next_examination,
     rest,
     settle,
 )
@@ -129,6 +131,20 @@ def test_success_forgets_what_went_wrong_but_not_how_often_somebody_meddled() ->
     mind = replace(DRIFTED, pause=WAITING, repair_pause=RESTING, needs="drain", repairs=(NOW,))
     after = after_success(mind, generation="h", config="d")
     assert after == Mind(generation="h", config="d", checked=NOW - 100, repairs=(NOW,))
+
+
+def test_files_are_read_again_in_time_however_often_somebody_touches_them() -> None:
+    """The first look of a process trusts what others remember; those in between need not read, either."""
+    mind = after_look(replace(CONTENT, checked=None), NOW)
+    assert next_examination(JOINED, mind) == NOW + 3600
+    for minutes in (20, 40, 59):
+        mind = after_look(mind, NOW + minutes * 60)
+    assert mind.checked == NOW + 59 * 60
+    assert next_examination(JOINED, mind) == NOW + 3600
+    assert choose(JOINED, mind, NOW + 3599).task is Task.WAIT
+    assert choose(JOINED, mind, NOW + 3600).task is Task.CHECK
+    mind = after_look(mind, NOW + 3600, examined=True)
+    assert next_examination(JOINED, mind) == NOW + 7200
 
 
 def test_repairs_of_long_ago_do_not_count() -> None:

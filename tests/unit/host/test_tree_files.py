@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexnode.clock import FakeClock
+from flexnode.digests import Digests
 from flexnode.errors import FlexError
 from flexnode.host import RootfsHost
 from flexnode.host.failures import translate_os_error
@@ -141,15 +142,18 @@ def test_a_digest_is_never_that_of_an_earlier_content(files: TreeFiles, root: Pa
         assert files.digest("/a") == hashlib.sha256(data).hexdigest()
 
 
-def test_a_digest_of_a_settled_file_is_remembered(root: Path) -> None:
-    clock = FakeClock(datetime.now(UTC) + timedelta(hours=1))
-    files = TreeFiles(root=root, owners=this_process(), clock=clock)
+def test_a_digest_of_a_settled_file_is_remembered_where_a_link_leads_to(root: Path) -> None:
+    digests = Digests(clock=FakeClock(datetime.now(UTC) + timedelta(hours=1)))
+    files = TreeFiles(root=root, owners=this_process(), digests=digests)
     files.write("/a", b"1", mode=0o644)
+    files.make_link("/b", "/a")
+    assert files.digest("/b") == hashlib.sha256(b"1").hexdigest()
+    assert digests.new
+    digests.take_stock()
     assert files.digest("/a") == hashlib.sha256(b"1").hexdigest()
-    assert files.digest("/a") == hashlib.sha256(b"1").hexdigest()
-    assert len(files._digests) == 1
+    assert not digests.new
     files.write("/a", b"2", mode=0o644)
-    assert files.digest("/a") == hashlib.sha256(b"2").hexdigest()
+    assert files.digest("/b") == hashlib.sha256(b"2").hexdigest()
 
 
 def test_a_tree_deeper_than_open_files_allow_is_removed(files: TreeFiles, root: Path) -> None:

@@ -6,10 +6,11 @@ import threading
 from collections.abc import Container, Sequence
 from pathlib import Path
 
-from flexnode.artifacts import HttpSettings, Offer, Source, Store, digest_of, open_sources
+from flexnode.artifacts import HttpSettings, Offer, Source, Store, open_sources
 from flexnode.artifacts.parallel import Stop, run_parallel
 from flexnode.artifacts.proxies import redact
 from flexnode.clock import Clock
+from flexnode.digests import Digests
 from flexnode.errors import ArtifactError
 from flexnode.flows.preflight.situation import Answer, Sought
 from flexnode.model.artifact import Artifact
@@ -29,11 +30,12 @@ class Search:
         store: Path,
         http: HttpSettings,
         clock: Clock,
+        digests: Digests | None = None,
     ) -> None:
         self._artifacts = artifacts
         self._sources = sources
         self._optional = optional
-        self._store = Store(store)
+        self._store = Store(store, digests=digests)
         self._http = http
         self._clock = clock
         self._lock = threading.Lock()
@@ -45,7 +47,7 @@ class Search:
         """What the store lacks."""
         with self._lock_of_store:
             if self._missing is None:
-                self._missing = [each for each in self._artifacts if not self._is_stored(each)]
+                self._missing = [each for each in self._artifacts if not self._store.holds(each.sha256)]
             return self._missing
 
     def __call__(self) -> Sequence[Sought]:
@@ -70,14 +72,6 @@ class Search:
             )
             for artifact in self._artifacts
         ]
-
-    def _is_stored(self, artifact: Artifact) -> bool:
-        """Whether the file is there, whole. The store's own question would remove a damaged one."""
-        path = self._store.path(artifact.sha256)
-        try:
-            return path.is_file() and digest_of(path) == artifact.sha256
-        except OSError:  # a user who may not look, or a dying disk: fetching will tell
-            return False
 
     def _ask(self, text: str, missing: Sequence[Artifact]) -> list[list[Answer]]:
         """What one source says about each file. One that cannot even be opened says the same about all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from flexnode.artifacts import HttpSettings, resolve
@@ -13,6 +13,7 @@ from flexnode.components.inputs import MachineInputs, Parts
 from flexnode.components.kernel import SYSCTLS, SYSCTLS_FILE
 from flexnode.components.machine import compose_machine
 from flexnode.config import Resolved
+from flexnode.digests import Digests
 from flexnode.errors import FlexError
 from flexnode.flows.cluster_facts import connect, detect, make_proxies
 from flexnode.flows.findings import Findings, fill, recall
@@ -38,6 +39,7 @@ class Machine:
     clock: Clock
     uid: int
     directory: StateDirectory
+    digests: Digests = field(default_factory=Digests)
 
 
 @contextmanager
@@ -123,5 +125,6 @@ def _make_search(machine: Machine, spec: NodeSpec, parts: Parts, everything: Par
         store=machine.directory.store,
         http=HttpSettings(proxies=make_proxies(spec), ca_bundle=Path(bundle) if bundle else None),
         clock=machine.clock,
+        digests=machine.digests,
         optional=used - needed,
     )
