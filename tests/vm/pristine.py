@@ -25,7 +25,36 @@ _PRUNED = " -o ".join(f"-path {path}" for path in VOLATILE)
 FILES = rf"""
 find /boot /etc /home /opt /srv /usr /var -xdev \( {_PRUNED} \) -prune \
   -o -type d -printf '%p %y %m %U %G\n' -o -printf '%p %y %m %U %G %s %T@ %l\n' | sort
-getfattr -R -h -d -m - -e hex /etc /opt /usr/local 2>/dev/null || true
+echo "== contents"; find /boot /etc /home /opt /srv /usr /var -xdev \( {_PRUNED} \) -prune \
+  -o -type f -print0 | xargs -0r sha256sum | sort -k 2
+echo "== attributes"; python3 - <<'END'
+import os
+for top in ("/boot", "/etc", "/home", "/opt", "/srv", "/usr", "/var"):
+    for folder, folders, files in os.walk(top):
+        for path in sorted(os.path.join(folder, name) for name in folders + files):
+            for name in os.listxattr(path, follow_symlinks=False):
+                print(path, name, os.getxattr(path, name, follow_symlinks=False).hex())
+END
+"""
+
+# The kernel's own word for it: a stock machine has no `nft`, and would have nothing to say about what is left.
+TABLES = r"""
+python3 - <<'END'
+import socket, struct
+GET_TABLE, DUMP_REQUEST, DONE, NAME = 10 << 8 | 1, 0x301, 3, 1
+with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12) as door:
+    door.send(struct.pack("=LHHLLBBH", 20, GET_TABLE, DUMP_REQUEST, 1, 0, 0, 0, 0))
+    data = b""
+    while not data or struct.unpack_from("=H", data, 4)[0] != DONE:
+        data = door.recv(65536)
+        while len(data) >= 16 and struct.unpack_from("=H", data, 4)[0] != DONE:
+            length, family = struct.unpack_from("=L", data)[0], data[16]
+            size, kind = struct.unpack_from("=HH", data, 20)
+            assert kind == NAME, kind
+            print("table", family, data[24 : 20 + size - 1].decode())
+            data = data[length + 3 & ~3 :]
+END
+cat /proc/net/ip_tables_names /proc/net/ip6_tables_names 2>/dev/null || true
 """
 
 RUNNING = r"""
@@ -36,7 +65,6 @@ systemctl list-units --all --no-legend --plain --type=service,socket,timer,slice
   -e '^rescue' | sort
 echo "== mounts"; findmnt -rn -o TARGET,SOURCE,FSTYPE | grep -v /run/user | sort
 echo "== network"; ip -o link | awk '{print $2, $3}' | sort; ip -o -4 addr | awk '{print $2, $4}'; ip route
-echo "== firewall"; nft list ruleset 2>/dev/null || true; iptables-save 2>/dev/null | grep -v '^#' || true
 echo "== ports"; ss -Hlntu | awk '{print $1, $5}' | sort
 echo "== packages"; dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n'
 echo "== accounts"; getent passwd; getent group
@@ -53,8 +81,10 @@ echo "== sysctls"; sysctl -a 2>/dev/null | grep -e '^vm\.' -e '^kernel\.' -e '^n
 
 
 def look(machine: Machine) -> list[str]:
-    """Files with mode, owner, size, time and target; units, mounts, network, ports, packages, accounts."""
-    return machine.sh(FILES + RUNNING, timeout=300).splitlines()
+    """Files with mode, owner, time, target, contents and attributes; units, mounts, network, packet filter,
+    ports, packages, accounts.
+    """
+    return machine.sh(FILES + RUNNING + TABLES, timeout=400).splitlines()
 
 
 def look_at_kernel(machine: Machine) -> list[str]:
