@@ -37,7 +37,7 @@ for top in ("/boot", "/etc", "/home", "/opt", "/srv", "/usr", "/var"):
 END
 """
 
-# The kernel's own word for it: a stock machine has no `nft`, and would have nothing to say about what is left.
+# The kernel's own word: a stock machine has no `nft`, and would have nothing to say about what is left.
 TABLES = r"""
 python3 - <<'END'
 import socket, struct

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from flexlab.cli.fault import fault_group
-from flexlab.cli.lifecycle import control_plane_group, down, kubectl, logs, status, up
+from flexlab.cli.lifecycle import control_plane_group, down, kubectl, logs, prepare, status, up
 from flexlab.cli.node import node_group
 from flexlab.cli.show import bench, demo
 from flexnode.cli.ending import end_with
@@ -21,6 +21,7 @@ def group() -> None:
 
 for command in (
     up,
+    prepare,
     down,
     status,
     node_group,

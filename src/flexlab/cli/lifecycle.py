@@ -1,4 +1,4 @@
-"""`flexlab up`, `down`, `status`, `logs`, `kubectl` and `control-plane`: a lab as a whole."""
+"""`flexlab up`, `prepare`, `down`, `status`, `logs`, `kubectl` and `control-plane`: a lab as a whole."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ import click
 from flexlab import control_plane
 from flexlab.cli.context import CLOCK, DEFAULT_LAB, name_option, output_option, show, watch, with_lab
 from flexlab.cli.render import render_status
-from flexlab.cluster import Request, bring_up, list_remains, observe, parts_of, take_down
+from flexlab.cluster import Request, bring_up, list_remains, make_supplies, observe, parts_of, take_down
 from flexlab.lab import Lab, list_labs, require_lab
 from flexlab.model import Suite
 from flexlab.parts import available_kubernetes
 from flexnode.errors import UsageError
+
+kubernetes_option = click.option(
+    "--kubernetes",
+    type=click.Choice(available_kubernetes()),
+    default=available_kubernetes()[0],
+    show_default=True,
+    help="The cluster's version.",
+)
 
 
 @click.command()
@@ -27,13 +35,7 @@ from flexnode.errors import UsageError
     show_default=True,
     help="The machines' Debian release.",
 )
-@click.option(
-    "--kubernetes",
-    type=click.Choice(available_kubernetes()),
-    default=available_kubernetes()[0],
-    show_default=True,
-    help="The cluster's version.",
-)
+@kubernetes_option
 @output_option
 def up(name: str, nodes: int, suite: str, kubernetes: str, output: str) -> None:
     """Bring up a cluster and stock machines beside it.
@@ -46,6 +48,26 @@ def up(name: str, nodes: int, suite: str, kubernetes: str, output: str) -> None:
         lab = bring_up(request, progress, CLOCK)
     status = observe(lab)
     show(status, render_status(status), output)
+
+
+@click.command(short_help="Build what labs run from, ahead of time.")
+@click.option(
+    "--suite",
+    "suites",
+    multiple=True,
+    type=click.Choice([suite.value for suite in Suite]),
+    default=[Suite.BOOKWORM.value],
+    show_default=True,
+    help="A Debian release to make a base image of; may be given more than once.",
+)
+@kubernetes_option
+def prepare(suites: tuple[str, ...], kubernetes: str) -> None:
+    """Build the parts, container images and base images that labs run from, where they are missing.
+
+    `up` does so by itself; this is for a moment at which nobody waits. What is built lies outside of any lab.
+    """
+    with watch() as progress:
+        make_supplies(kubernetes, {Suite(suite) for suite in suites}, progress)
 
 
 @click.command(short_help="End a lab and delete all that it has.")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from flexlab import control_plane, machine, network, registry
 from flexlab.base import Base, ensure_base
@@ -39,6 +41,27 @@ class Request:
     kubernetes: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Supplies:
+    """What labs of one version run from: made once, kept for all of them."""
+
+    parts: Parts
+    images: Path  # the registry's storage
+    bases: Mapping[Suite, Base]
+
+
+def make_supplies(kubernetes: str, suites: Iterable[Suite], progress: Progress) -> Supplies:
+    """Build what is missing of it: minutes the first time, nothing later. Needs no lab."""
+    with progress.step(f"parts of Kubernetes {kubernetes}"):
+        parts = ensure_parts(kubernetes, progress=progress)
+        images = registry.ensure_registry_storage(parts, progress)
+    bases = {}
+    for suite in sorted(suites):
+        with progress.step(f"base image {suite}"):
+            bases[suite] = ensure_base(suite, progress=progress)
+    return Supplies(parts=parts, images=images, bases=bases)
+
+
 def bring_up(request: Request, progress: Progress, clock: Clock) -> Lab:
     """The lab, running: control plane ready, every machine answering over SSH. Safe to repeat."""
     parse_name(request.name, "lab name")
@@ -50,20 +73,15 @@ def bring_up(request: Request, progress: Progress, clock: Clock) -> Lab:
         )
     with locked(request.name):
         lab = _find_or_create(request)
-        with progress.step(f"parts of Kubernetes {lab.spec.kubernetes}"):
-            parts = ensure_parts(lab.spec.kubernetes, progress=progress)
-            images = registry.ensure_registry_storage(parts, progress)
-        bases = {}
-        for suite in sorted({node.suite for node in lab.spec.nodes}):
-            with progress.step(f"base image {suite}"):
-                bases[suite] = ensure_base(suite, progress=progress)
+        supplies = make_supplies(lab.spec.kubernetes, {node.suite for node in lab.spec.nodes}, progress)
         with progress.step("network and its services"):
             place = network.up(lab, clock)
-            start_services(lab, parts, images, place, clock)
+            start_services(lab, supplies.parts, supplies.images, place, clock)
         # Machines boot while the control plane starts: each waits for something else.
         with progress.step(f"control plane and {len(lab.spec.nodes)} machine(s)"):
             with ThreadPoolExecutor(max_workers=1) as pool:
-                cluster = pool.submit(_start_control_plane, lab, parts, clock)
+                cluster = pool.submit(_start_control_plane, lab, supplies.parts, clock)
+                bases = supplies.bases
                 booted = [node for node in lab.spec.nodes if boot(lab, node, bases[node.suite], place)]
                 progress.note(f"API server ready after {cluster.result():.1f} s")
             for node in booted:
