@@ -55,8 +55,8 @@ test-all: setup ## The full matrix; SHARD=1/4 runs a part, a second run continue
 	@scripts/test_all.sh $(SHARD)
 
 .PHONY: bench
-bench: setup ## Measure against the reference points; a table, and build/bench.json
-	@flexlab bench --json build/bench.json
+bench: setup ## Measure against the reference points; a table, build/bench.json, build/bench-timeline.svg
+	@flexlab bench --json build/bench.json --timeline build/bench-timeline.svg
 
 .PHONY: demo
 demo: setup ## A node's whole life on a real cluster, on this machine

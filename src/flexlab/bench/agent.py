@@ -1,101 +1,90 @@
-"""The agent beside the floor: a stock machine to Ready, a join with everything fetched, the agent at rest."""
+"""The life of one node of the agent: from a stock machine to Ready, at rest, and asked for the same again."""
 
 from __future__ import annotations
 
-import json
+import shutil
 import statistics
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
-from flexlab import handmade, machine, node_agent
-from flexlab.bench.report import Measurement
-from flexlab.cluster import add_node, parts_of, remove_node
-from flexlab.control_plane import run_kubectl
-from flexlab.lab import Lab
-from flexlab.model import NodeSpec, Suite
-from flexlab.parts import Parts
-from flexnode.clock import Clock
-from flexnode.progress import Progress
+from flexlab import node_agent
+from flexlab.bench.bench import Bench, Joined, Subject, open_subject
+from flexlab.bench.calibration import Scales
+from flexlab.bench.power_on import READY as FLOOR
+from flexlab.bench.report import Measurement, save
+from flexlab.bench.rest import measure_rest, tell_rest
+from flexlab.bench.second import SECOND, measure_second, tell_cpu
+from flexlab.bench.start_up import installed
+from flexlab.bench.steps import BETWEEN, Row, Step, compose_rows, cut, find_gaps, shift
+from flexlab.bench.timeline import Mark, render_timeline
 
-STAGED_STORE = "staged-store"
+STOCK_TO_READY = "stock VM to Ready"
 
-PROVISION = "/var/lib/aks-flex-node/provision.json"
-RESIDENT = "awk '/VmRSS/ {print $2}' /proc/$(systemctl show -p MainPID --value aks-flex-node-agent)/status"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Bench:
-    lab: Lab
-    node: NodeSpec
-    parts: Parts
-    progress: Progress
-    clock: Clock
-
-    def run(self, command: str) -> str:
-        return machine.run(self.lab, self.node, command, timeout=900).text
-
-    def begin_at(self, snapshot: str) -> None:
-        machine.restore(self.lab, self.node, snapshot)
-        run_kubectl(self.lab, self.parts, "delete", "node", self.node.name, "--ignore-not-found", "--wait")
-
-    def time_to_ready(self, title: str, command: str) -> float:
-        """Seconds from the command's start until the cluster says Ready, whatever else it does."""
-        with self.progress.step(title):
-            begin = self.clock.monotonic()
-            self.run(command)
-            handmade.wait_until_ready(self.lab, self.node, self.parts, timeout=600)
-            return self.clock.monotonic() - begin
+LEAST = 0.5
+"""Seconds. A change that took longer has a row of its own."""
 
 
-def measure_agent(
-    lab: Lab, rounds: int, progress: Progress, clock: Clock, floor: list[Measurement]
-) -> list[Measurement]:
-    """`floor` are the figures of the same run that these are compared with."""
-    lab, node = add_node(lab, "agent", Suite.BOOKWORM, progress, clock)
-    bench = _Bench(lab=lab, node=node, parts=parts_of(lab), progress=progress, clock=clock)
-    try:
-        node_agent.prepare(node_agent.Terminal(lab=lab, node=node, progress=progress), bench.parts)
-        cold = bench.time_to_ready("stock machine to Ready", "systemctl enable --now aks-flex-node-agent")
-        with progress.step("the agent comes to rest"):
-            bench.run(f"until test -e {PROVISION}; do sleep 1; done; sleep 5")
-        steps = json.loads(bench.run(f"cat {PROVISION}"))["timings"]
-        resident = int(bench.run(RESIDENT)) / 1024
-        with progress.step("leave again; what was fetched stays"):
-            bench.run("systemctl disable --now aks-flex-node-agent && aks-flex-node unbootstrap --yes")
-        machine.snapshot(lab, node, STAGED_STORE)
-        staged = []
-        for number in range(rounds):
-            bench.begin_at(STAGED_STORE)
-            # In the background: `bootstrap` itself goes on to watch the node after it is Ready.
-            command = "systemd-run --quiet --collect aks-flex-node bootstrap"
-            staged.append(
-                bench.time_to_ready(f"bootstrap with everything fetched, round {number + 1}", command)
+def measure_agent(bench: Bench) -> Iterator[Measurement]:
+    with open_subject(bench, "agent") as subject:
+        luggage = node_agent.pack(subject.terminal, subject.parts)
+        try:
+            laid = subject.time(
+                "bring the archive onto the machine, and install it",
+                lambda: node_agent.unpack(subject.terminal, luggage),
             )
-    finally:
-        remove_node(lab, node)
-    known = {each.name: each.value for each in floor}
-    return [
-        _beside("agent, installed to Ready", cold, "static units, power-on to Ready", known),
-        *_steps(steps),
-        _beside(
-            "agent, bootstrap with everything fetched to Ready",
-            statistics.median(staged),
-            "kubeadm join to Ready",
-            known,
-        ),
-        Measurement(
-            name="agent at rest, resident", value=resident, unit="MB", compared_with="the bar", reference=45.0
-        ),
-    ]
+            joined = subject.join(
+                "the agent makes it a node", "systemctl enable --quiet --now aks-flex-node-agent"
+            )
+            yield from _tell_way(bench, subject.boot, laid, joined)
+            with installed(bench.progress) as here:
+                scales = Scales(subject=subject, here=here, config=luggage / "config.json")
+                yield from _tell_rest(subject, scales)
+        finally:
+            shutil.rmtree(luggage)  # the configuration in it holds a token
 
 
-def _beside(name: str, value: float, other: str, known: dict[str, float]) -> Measurement:
-    return Measurement(name=name, value=value, unit="s", compared_with=other, reference=known.get(other))
+def _tell_way(bench: Bench, boot: float, laid: float, joined: Joined) -> Iterator[Measurement]:
+    before = (
+        Step(name="power-on to SSH", begin=0.0, end=boot),
+        Step(name="copy the archive, install.sh", begin=boot, end=boot + laid),
+    )
+    begin, ready = boot + laid, boot + laid + joined.seconds
+    steps = (*before, *shift(joined.steps, begin))
+    until_ready = cut(steps, ready)
+    yield Measurement(
+        name=STOCK_TO_READY,
+        value=ready,
+        unit="s",
+        compared_with=FLOOR if FLOOR in bench.known else "",
+        reference=bench.known.get(FLOOR),
+    )
+    for row in compose_rows(until_ready, least=LEAST):
+        yield _part(row.label, row.seconds)
+    yield _part(BETWEEN, find_gaps(until_ready, ready))
+    if bench.timeline:
+        picture = draw_way(compose_rows(steps, least=LEAST), ready)
+        save(picture.encode(), bench.timeline)
 
 
-def _steps(timings: list[dict[str, Any]]) -> list[Measurement]:
-    """How long each kind of step took in all."""
-    spent: dict[str, float] = {}
-    for timing in timings:
-        spent[timing["name"]] = spent.get(timing["name"], 0.0) + timing["seconds"]
-    return [Measurement(name=f"  of it: {name}", value=seconds, unit="s") for name, seconds in spent.items()]
+def draw_way(rows: tuple[Row, ...], ready: float) -> str:
+    title = "A stock VM becomes a node; artifacts from the mirror"
+    return render_timeline(title, rows, [Mark(at=ready, label="Ready")])
+
+
+def _part(label: str, seconds: float) -> Measurement:
+    return Measurement(name=f"  {STOCK_TO_READY}: {label}", value=seconds, unit="s")
+
+
+def _tell_rest(subject: Subject, scales: Scales) -> Iterator[Measurement]:
+    rest = measure_rest(subject)
+    # From here on nothing but what is asked for: the agent would look after its node meanwhile.
+    subject.run("systemctl stop aks-flex-node-agent")
+    yield from measure_second(subject)
+    seconds = []
+    for _ in range(subject.bench.rounds):
+        scales.weigh()
+        with subject.bench.progress.step("count the CPU seconds of a bootstrap with nothing to do"):
+            seconds.append(subject.count_cpu(SECOND))
+    calibration = scales.read()
+    yield Measurement(name="CPU seconds of the machine for one of ours", value=calibration.scale, unit="s")
+    yield from tell_cpu(statistics.median(seconds), calibration)
+    yield from tell_rest(rest, calibration)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from flexlab.cli.bench import bench
 from flexlab.cli.fault import fault_group
 from flexlab.cli.lifecycle import control_plane_group, down, kubectl, logs, prepare, status, up
 from flexlab.cli.node import node_group
-from flexlab.cli.show import bench, demo
+from flexlab.cli.show import demo
 from flexnode.cli.ending import end_with
 
 

@@ -36,13 +36,18 @@ def join(terminal: Terminal, parts: Parts, clock: Clock, *, timeout: float = REA
 def prepare(terminal: Terminal, parts: Parts) -> None:
     """Install the program and its configuration: all but the agent's start. Safe to repeat."""
     luggage = pack(terminal, parts)
+    unpack(terminal, luggage)
+    shutil.rmtree(luggage)  # the configuration in it holds a token
+
+
+def unpack(terminal: Terminal, luggage: Path) -> None:
+    """Bring onto the machine what was packed for it, and install it."""
     terminal.run(f"rm -rf {LUGGAGE}")
     terminal.copy(luggage, LUGGAGE)
     terminal.run(f"sh {LUGGAGE}/install.sh", timeout=300)
     folder, _, overlay = OVERLAY.rpartition("/")
     terminal.run(f"install -m 0600 {LUGGAGE}/config.json {LUGGAGE}/{overlay} {folder}/")
     terminal.run(f"rm -rf {LUGGAGE}")
-    shutil.rmtree(luggage)  # the configuration in it holds a token
 
 
 def pack(terminal: Terminal, parts: Parts) -> Path:
@@ -50,11 +55,7 @@ def pack(terminal: Terminal, parts: Parts) -> Path:
     luggage = terminal.lab.node_folder(terminal.node) / "luggage"
     shutil.rmtree(luggage, ignore_errors=True)
     line = terminal.run(ASK_LINE).strip()
-    terminal.run_here(
-        sys.executable,
-        str(repository() / "scripts/build_dist.py"),
-        *("--python", line, "--arch", machine_arch().value, "--output", str(luggage)),
-    )
+    terminal.run_here(*build_command(line, luggage))
     terminal.run_verb("cluster", "setup")
     printed = terminal.run_verb("cluster", "node-config", "--token", "new", expect=(0, MISSING_VALUES))
     ca = (terminal.lab.pki / "ca.crt").read_text()
@@ -62,3 +63,18 @@ def pack(terminal: Terminal, parts: Parts) -> Path:
     write_private(luggage / "config.json", json.dumps(document, indent=2).encode())
     shutil.copyfile(parts.overlay, luggage / OVERLAY.rpartition("/")[2])
     return luggage
+
+
+def build_command(line: str, output: Path) -> tuple[str, ...]:
+    """What builds the archive for a line of Python and this architecture, and install.sh beside it."""
+    script = str(repository() / "scripts/build_dist.py")
+    return (
+        *(sys.executable, script),
+        *("--python", line, "--arch", machine_arch().value, "--output", str(output)),
+    )
+
+
+def find_archive(folder: Path) -> Path:
+    """The one that was built there."""
+    (archive,) = folder.glob(f"{PROGRAM}-*.tar.gz")
+    return archive

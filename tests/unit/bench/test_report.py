@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from flexlab.bench.report import Measurement, render_json, render_table, save_json
+from flexlab.bench.report import Measurement, render_json, render_line, render_table, save_json
 
 READY = Measurement(name="ready", value=21.5, unit="s", compared_with="static units", reference=20.0)
 MEMORY = Measurement(name="memory", value=41.25, unit="MiB")
+SLOW = Measurement(name="slow", value=1.5, unit="s", compared_with="the bar", reference=1.0, bar=True)
 
 
 def test_the_table_puts_each_figure_beside_its_reference() -> None:
@@ -19,6 +20,25 @@ def test_the_table_puts_each_figure_beside_its_reference() -> None:
         "ready      21.5 s  static units    20 s   1.07",
         "memory  41.25 MiB",
     ]
+
+
+def test_a_figure_that_misses_its_bar_says_so() -> None:
+    assert render_table([SLOW]).splitlines()[-1] == "slow  1.5 s  the bar          1 s   1.50  misses its bar"
+    assert render_line(SLOW) == "slow: 1.5 s (the bar: 1 s), misses its bar"
+
+
+def test_a_figure_that_is_slower_than_what_it_only_stands_beside_misses_nothing() -> None:
+    assert not READY.missed
+    assert render_line(READY) == "ready: 21.5 s (static units: 20 s)"
+
+
+@pytest.mark.parametrize(("value", "missed"), [(0.0, False), (1.0, True)])
+def test_where_nothing_at_all_may_be_one_is_too_much(value: float, missed: bool) -> None:
+    written = Measurement(
+        name="written", value=value, unit="files", compared_with="the bar", reference=0.0, bar=True
+    )
+    assert written.missed is missed
+    assert written.ratio is None
 
 
 def test_the_file_holds_every_figure_by_name(tmp_path: Path) -> None:
