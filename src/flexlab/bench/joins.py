@@ -20,6 +20,9 @@ KUBEADM = "kubeadm join to Ready"
 AGENT = "agent, bootstrap to Ready"
 DISTANCE = "agent, bootstrap beyond a bare start"
 
+KUBELET_STARTS = f"apply unit:{KUBELET}"
+"""The step with which the agent does what is all of a bare start."""
+
 STOCK, BY_HAND, BY_AGENT = "stock", "staged-by-hand", "staged-by-agent"
 
 LEAST = 0.3
@@ -50,7 +53,7 @@ def measure_joins(bench: Bench) -> Iterator[Measurement]:
 def compose_distance(joined: Joined, bare: float) -> Iterator[Measurement]:
     """Where the time goes that a bare start does not take: the steps before kubelet starts, and its own."""
     yield Measurement(name=DISTANCE, value=joined.seconds - bare, unit="s")
-    kubelet = find_begin(joined.steps, f"apply unit:{KUBELET}")
+    kubelet = find_begin(joined.steps, KUBELET_STARTS)
     before = joined.seconds if kubelet is None else min(kubelet, joined.seconds)
     steps = cut(joined.steps, before)
     for row in compose_rows(steps, least=LEAST):
