@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from flexlab import handmade, machine
+from flexlab.model import API_PORT, DOMAIN
 from flexlab.testing import LabUnderTest, Machine
 from vm.nodes import (
     PROGRAM,
@@ -24,6 +25,8 @@ from vm.nodes import (
 pytestmark = [pytest.mark.vm, pytest.mark.full, pytest.mark.timeout(1800)]
 
 PORT = 9000
+LOGIN = "/etc/kubernetes/kubelet.conf"
+CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
 # A program on the node that speaks to a pod once a second over one connection, and counts the answers.
 STREAM = """\
@@ -90,6 +93,51 @@ def test_a_changed_setting_restarts_kubelet_and_leaves_pods_alone(
     reached = count(node)
     wait_until("the stream still flows", lambda: count(node) > reached + 2, clock, timeout=60)
     assert node.sh("cat /root/stream.log") == ""
+
+
+def test_another_address_of_the_cluster_restarts_kubelet_and_the_node_keeps_its_certificate(
+    node: Machine, session_lab: LabUnderTest
+) -> None:
+    clock, name = session_lab.clock, node.node.name
+    kubelet, containerd = invocation(node, "kubelet"), invocation(node, "containerd")
+    generation, uid = current(node), node_object(session_lab, name)["metadata"]["uid"]
+    certificate = node.sh(f"readlink {CERTIFICATE}; sha256sum <{CERTIFICATE}")
+    server = f"https://api.{DOMAIN}:{API_PORT}"
+    before = node.sh(f"cat {LOGIN}")
+    assert server not in before
+
+    set_config(node, "50-server", {"cluster": {"server": server}})
+    wait_until("confirmed", lambda: current(node) != generation, clock, timeout=300)
+
+    assert invocation(node, "kubelet") != kubelet
+    assert invocation(node, "containerd") == containerd
+    after = node.sh(f"cat {LOGIN}")
+    changed = [
+        pair for pair in zip(before.splitlines(), after.splitlines(), strict=True) if pair[0] != pair[1]
+    ]
+    assert [new.strip() for _, new in changed] == [f"server: {server}"]
+    assert node.sh(f"readlink {CERTIFICATE}; sha256sum <{CERTIFICATE}") == certificate
+    assert node_object(session_lab, name)["metadata"]["uid"] == uid
+    lease = lease_time(session_lab, name)
+    wait_until("heartbeats", lambda: lease_time(session_lab, name) != lease, clock, timeout=60)
+
+    generation = current(node)
+    set_config(node, "60-name", {"node": {"name": "another"}})
+    refusal = verb(node, "plan", expect=(2,))["error"]
+    assert refusal["code"] == "join/name-changed"
+    wait_until(
+        "the agent refuses too",
+        lambda: (verb(node, "status")["agent"]["failure"] or {}).get("code") == "join/name-changed",
+        clock,
+        timeout=120,
+    )
+    assert current(node) == generation
+    assert verb(node, "unbootstrap", "--yes")["result"] == "left"
+
+
+def lease_time(lab: LabUnderTest, name: str) -> str:
+    lease = ("get", "lease", "-n", "kube-node-lease", name, "-o", "jsonpath={.spec.renewTime}")
+    return lab.kubectl(*lease)
 
 
 def test_what_somebody_broke_is_put_back_without_touching_pods(

@@ -14,6 +14,8 @@ from flexnode.generation.generation import Generation
 from flexnode.generation.lock import find_holder
 from flexnode.generation.node_state import NodeState
 
+_WATCHED = frozenset({"file", "link", "kubeconfig"})
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Standing:
@@ -33,7 +35,7 @@ class Standing:
     def paths(self) -> tuple[str, ...]:
         """What the generation keeps in files and links."""
         resources = self.generation.resources if self.generation else ()
-        return tuple(each.name for each in resources if each.kind in ("file", "link") and not each.until)
+        return tuple(each.name for each in resources if each.kind in _WATCHED and not each.until)
 
 
 @dataclass(kw_only=True, slots=True)

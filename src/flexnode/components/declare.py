@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from flexnode.components.layout import CONTAINERD, KUBELET, UNITS
 from flexnode.model.artifact import Artifact, Format
 from flexnode.resources import Disruption, Resource
-from flexnode.resources.state import Directory, File, Link, Member, Secret, Text, Unit
+from flexnode.resources.state import Directory, File, Kubeconfig, Link, Member, Secret, Text, Unit
 
 _COST = {CONTAINERD: Disruption.RESTART_CONTAINERD, KUBELET: Disruption.RESTART_KUBELET}
 
@@ -57,6 +57,16 @@ def link(path: str, target: str, *, read_by: tuple[str, ...] = ()) -> Resource:
     return Resource(
         key=f"link:{path}",
         want=Link(target=target),
+        disruption=_disruption(read_by),
+        restarts=read_by,
+    )
+
+
+def follow_server(path: str, server: str, *, read_by: tuple[str, ...]) -> Resource:
+    """The server in a kubeconfig that somebody else writes."""
+    return Resource(
+        key=f"kubeconfig:{path}",
+        want=Kubeconfig(server=server),
         disruption=_disruption(read_by),
         restarts=read_by,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flexnode.components.cluster_ca import compose_cluster_ca
+from flexnode.components.cluster_server import compose_cluster_server
 from flexnode.components.firewall import compose_firewall
 from flexnode.components.ipv6 import compose_ipv6
 from flexnode.components.join_token import compose_join_token
@@ -18,6 +19,7 @@ JOINED: tuple[Callable[[NodeInputs], tuple[Resource, ...]], ...] = (
     compose_ipv6,
     compose_firewall,
     compose_cluster_ca,
+    compose_cluster_server,
     compose_join_token,
     compose_node_proxy,
     compose_shutdown,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flexnode.components.cluster_server import compose_cluster_server
 from flexnode.components.credential_providers import compose_credential_providers, credential_provider_flags
 from flexnode.components.declare import directory, keys, quote_environment, running_unit, text_file
 from flexnode.components.firewall import compose_firewall
@@ -71,8 +72,9 @@ def _compose_leaving(inputs: NodeInputs) -> tuple[Resource, ...]:
                 chains=("KUBE-",),  # kube-proxy's too
                 tables=("kube-proxy",),
             ),
-            # The programs that take chains and tables away are among the tools.
-            after=(state.key, *support_tools_key(inputs.machine)),
+            # The programs that take chains and tables away are among the tools. The server in kubelet's
+            # kubeconfig is needed until the Node is gone, and then goes with the file.
+            after=(state.key, *support_tools_key(inputs.machine), *keys(compose_cluster_server(inputs))),
         ),
         Resource(key=PODS, want=Owned(pods=True), after=(STATE, f"unit:{CONTAINERD}")),
         Resource(key=NODE, want=Owned(node=node_name(inputs)), after=(f"unit:{KUBELET}",)),

@@ -11,8 +11,8 @@ CLUSTER = Section(
     fields={
         "server": Setting(
             type=texts.HTTPS_SERVER,
-            about="The API server: https://HOST[:PORT].",
-            effect=Effect.JOIN,
+            about="The API server: https://HOST[:PORT]. For a joined node, another way to the same cluster.",
+            effect=Effect.KUBELET,
             unset="asked of Azure, where azure.cluster.resourceId names an AKS cluster",
             detected=True,
         ),
@@ -68,7 +68,7 @@ NODE = Section(
         "name": Setting(
             type=texts.SUBDOMAIN,
             about="The Node's name.",
-            effect=Effect.JOIN,
+            effect=Effect.NAME,
             unset="the machine's host name, in lower case",
             detected=True,
         ),

@@ -22,6 +22,7 @@ class Effect(StrEnum):
     CONTAINERD = "restarts containerd; pods keep running"
     SERVICES = "restarts containerd and kubelet; pods keep running"
     JOIN = "matters when the node joins; a joined node keeps what it joined with"
+    NAME = "is refused while the machine is joined: it has to leave first"
     REGISTRATION = "restarts kubelet, and matters when the node joins; a joined Node keeps what it has"
     AGENT = "is taken over by the agent at once"
     UPGRADE = "puts other programs on the node, and restarts what runs them"

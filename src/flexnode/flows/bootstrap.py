@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flexnode.config import Resolved
-from flexnode.errors import FlexError
+from flexnode.errors import ConfigError, FlexError
 from flexnode.flows.findings import recall
 from flexnode.flows.operate import prepare
 from flexnode.flows.planning import plan_bootstrap
@@ -56,11 +56,16 @@ def bootstrap(resolved: Resolved, workplace: Workplace, options: BootstrapOption
 
 
 def is_settled(resolved: Resolved, workplace: Workplace) -> bool:
-    """Whether the machine is the node that is configured, so that nothing has to be checked beforehand."""
+    """Whether the machine is the node that is configured, so that nothing has to be checked beforehand.
+
+    Raises a ConfigError where it cannot become what is configured, whatever the checks would say.
+    """
     if recall(workplace.directory, resolved.spec.cluster.server) is None:
         return False
     try:
         return not plan_bootstrap(resolved, workplace).changes
+    except ConfigError:
+        raise
     except FlexError:
         return False  # the checks, or the operation itself, say why
 

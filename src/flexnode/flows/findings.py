@@ -41,9 +41,16 @@ class Filled:
 
 
 def recall(directory: StateDirectory, server: str) -> Findings | None:
-    """What is remembered of the cluster at `server`; damaged or of another cluster: nothing."""
+    """What is remembered of the cluster at `server`; damaged or of another cluster: nothing.
+
+    A node stays in the cluster that it joined: for it, another server is another way to the same one.
+    """
     found = load(_path(directory), Findings).value
-    return found if found is not None and found.server == server else None
+    if found is None or found.server == server:
+        return found
+    state = directory.load_state().value
+    joined = state is not None and state.current is not None
+    return msgspec.structs.replace(found, server=server) if joined and server else None
 
 
 def remember(directory: StateDirectory, findings: Findings) -> None:

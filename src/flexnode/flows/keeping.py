@@ -7,6 +7,7 @@ one, and looking after a node must not change it.
 from __future__ import annotations
 
 from flexnode.errors import GenerationError
+from flexnode.flows.node_api import find_current
 from flexnode.flows.operate import prepare
 from flexnode.flows.workplace import Workplace
 from flexnode.generation.digest_memory import keep_digests
@@ -15,14 +16,6 @@ from flexnode.generation.generation import Generation
 from flexnode.generation.outcome import Outcome
 from flexnode.generation.plan import Plan
 from flexnode.model.spec import NodeSpec
-
-
-def find_current(directory: StateDirectory) -> Generation | None:
-    """What the machine is confirmed to be; None where that is nothing, or cannot be read any more."""
-    state = directory.load_state().value
-    if state is None or state.current is None:
-        return None
-    return directory.load_generation(state.current).value
 
 
 def find_differences(workplace: Workplace, *, spec: NodeSpec | None = None) -> Plan:

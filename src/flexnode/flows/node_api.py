@@ -9,12 +9,15 @@ from pathlib import Path
 from flexnode.artifacts import Proxies
 from flexnode.clock import Clock
 from flexnode.components.layout import KUBECONFIG, KUBELET_CERTIFICATE
+from flexnode.generation.directory import StateDirectory
 from flexnode.generation.generation import Generation
 from flexnode.host.door import Host
 from flexnode.kube import Connection, KubeClient, parse_kubeconfig
 from flexnode.resources.state import Owned
 
 Connect = Callable[[], KubeClient]
+
+NAME_CHANGED = "join/name-changed"
 
 
 def has_joined(host: Host) -> bool:
@@ -53,3 +56,23 @@ def find_node_name(generation: Generation) -> str | None:
     """The name that a generation registers its Node with; None for one that joins nothing."""
     owned = (each.want for each in generation.resources if isinstance(each.want, Owned))
     return next((want.node for want in owned if want.node), None)
+
+
+def find_current(directory: StateDirectory) -> Generation | None:
+    """What the machine is confirmed to be; None where that is nothing, or cannot be read any more."""
+    state = directory.load_state().value
+    if state is None or state.current is None:
+        return None
+    return directory.load_generation(state.current).value
+
+
+def find_joined_name(directory: StateDirectory, host: Host) -> str:
+    """The name of the Node that this machine is, or became without being confirmed; empty: of none."""
+    current = find_current(directory)
+    if current is not None:
+        return find_node_name(current) or ""
+    if not has_joined(host):
+        return ""
+    tried = (directory.load_generation(identity).value for identity in directory.known_generations())
+    names = {find_node_name(each) or "" for each in tried if each is not None}
+    return names.pop() if len(names) == 1 else ""  # of several nobody can say which one it was

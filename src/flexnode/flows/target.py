@@ -13,7 +13,9 @@ from flexnode.components.joining import NodeInputs
 from flexnode.components.node import compose_node
 from flexnode.components.node_proxy import HTTP, HTTPS
 from flexnode.config import Resolved, digest
+from flexnode.errors import ConfigError
 from flexnode.flows.findings import Filled, fill, find_out, recall, remember
+from flexnode.flows.node_api import NAME_CHANGED, find_joined_name
 from flexnode.flows.parts import choose_parts, load_spec_catalog
 from flexnode.flows.workplace import Workplace
 from flexnode.generation.contents import Secrets
@@ -58,6 +60,7 @@ def make_target(resolved: Resolved, workplace: Workplace, *, keep: bool = True) 
     parts = choose_parts(catalog, filled.spec, facts)
     inputs = NodeInputs(spec=filled.spec, parts=parts, facts=facts)
     generation = compose_node(inputs)
+    require_same_name(workplace, node_name(inputs))
     return Target(
         generation=generation,
         spec=filled.spec,
@@ -68,6 +71,18 @@ def make_target(resolved: Resolved, workplace: Workplace, *, keep: bool = True) 
         inputs=_name_inputs(filled, generation),
         secrets=list_secrets(filled.spec),
     )
+
+
+def require_same_name(workplace: Workplace, name: str) -> None:
+    """A node keeps its name until it leaves: its certificate, its Node and its pods are bound to it."""
+    known = find_joined_name(workplace.directory, workplace.host)
+    if known and known != name:
+        raise ConfigError(
+            f"this machine is the node {known}, and the configuration names it {name}",
+            code=NAME_CHANGED,
+            hint=f"set node.name to {known}; for the other name leave first: aks-flex-node unbootstrap, then"
+            " bootstrap",
+        )
 
 
 def list_secrets(spec: NodeSpec) -> Secrets:

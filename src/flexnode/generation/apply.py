@@ -17,7 +17,7 @@ from flexnode.generation.journal import Changing, Done, Journal, Record, Restart
 from flexnode.generation.judge import Machine
 from flexnode.generation.ledger import Ledger
 from flexnode.generation.owed import Owed, starts_unit, stops_unit
-from flexnode.generation.sequence import Step, find_turns
+from flexnode.generation.sequence import PATH_KINDS, Step, find_turns
 from flexnode.generation.steps import Name, Steps
 from flexnode.resources import Change
 from flexnode.resources.state import Absent, Owned
@@ -100,7 +100,7 @@ class Applier:
     def run_files(self, steps: Iterable[Step]) -> None:
         """Only what needs nothing that runs: for the moment before the machine's services start."""
         for step in steps:
-            if step.resource.kind in ("file", "link", "directory"):
+            if step.resource.kind in PATH_KINDS or step.resource.kind == "kubeconfig":
                 self._do(partial(self._bring, step))
 
     def _do(self, action: Callable[[], None]) -> None:

@@ -11,6 +11,7 @@ from flexnode.resources.state import (
     Directory,
     File,
     Image,
+    Kubeconfig,
     Link,
     Module,
     Owned,
@@ -107,6 +108,14 @@ def _describe_image(change: Change) -> str:
             return f"remove image {change.name}"
 
 
+def _describe_kubeconfig(change: Change) -> str:
+    match change.after:
+        case Kubeconfig(server=server):
+            return f"set the server in {change.name} to {server}"
+        case _:
+            return f"leave {change.name} as it is"
+
+
 def _describe_owned(change: Change) -> str:
     if not isinstance(change.after, Owned) or not change.after.left:
         return f"leave {change.name} to those who write it"
@@ -132,5 +141,6 @@ _BY_KIND: Mapping[str, Callable[[Change], str]] = {
     "user": _describe_account,
     "group": _describe_account,
     "image": _describe_image,
+    "kubeconfig": _describe_kubeconfig,
     "owned": _describe_owned,
 }

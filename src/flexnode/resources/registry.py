@@ -9,6 +9,7 @@ from flexnode.resources.directory import DirectoryHandler
 from flexnode.resources.file import FileHandler
 from flexnode.resources.handler import Handler
 from flexnode.resources.image import ImageHandler
+from flexnode.resources.kubeconfig import KubeconfigHandler
 from flexnode.resources.link import LinkHandler
 from flexnode.resources.module import ModuleHandler
 from flexnode.resources.owned import OwnedHandler
@@ -36,5 +37,6 @@ def make_handlers(*, leave_node: Callable[[str], None] | None = None) -> Mapping
         "user": UserHandler(),
         "group": GroupHandler(),
         "image": ImageHandler(),
+        "kubeconfig": KubeconfigHandler(),
         "owned": OwnedHandler(leave_node),
     }

@@ -12,6 +12,7 @@ from flexnode.resources.state import (
     File,
     Group,
     Image,
+    Kubeconfig,
     Link,
     Member,
     Module,
@@ -58,6 +59,8 @@ def render_state(state: State) -> str:
         case Image(archive=archive, pull=pull):
             origin = f" from archive {_render_digest(archive)}" if archive else ""
             return "image from its registry" if pull else f"image{origin}"
+        case Kubeconfig(server=server):
+            return f"leads to {server}"
         case Owned(left=left):
             parts = ", ".join(part for _, part in owned_parts(state)) or "nothing"
             return f"without {parts}" if left else parts

@@ -123,6 +123,13 @@ class Image(_Data, frozen=True, kw_only=True, tag="image"):
     pull: bool = False  # nobody staged it: the runtime fetches it from its registry
 
 
+class Kubeconfig(_Data, frozen=True, kw_only=True, tag="kubeconfig"):
+    """Where a kubeconfig of others leads to. Its time is only observed and restored, never wanted."""
+
+    server: str
+    mtime_ns: int | None = None
+
+
 class Owned(_Data, frozen=True, kw_only=True, tag="owned"):
     """What others write (kubelet, containerd, CNI): never compared, but it has a way to leave.
 
@@ -145,5 +152,18 @@ class Owned(_Data, frozen=True, kw_only=True, tag="owned"):
 
 
 State: TypeAlias = (
-    Absent | File | Link | Directory | Sysctl | Module | Packages | Unit | Swap | User | Group | Image | Owned
+    Absent
+    | File
+    | Link
+    | Directory
+    | Sysctl
+    | Module
+    | Packages
+    | Unit
+    | Swap
+    | User
+    | Group
+    | Image
+    | Kubeconfig
+    | Owned
 )

@@ -12,7 +12,8 @@ import pytest
 from flexnode.clock import FakeClock
 from flexnode.digests import Digests
 from flexnode.errors import GenerationError
-from flexnode.flows.keeping import examine, find_current, find_differences, put_back
+from flexnode.flows.keeping import examine, find_differences, put_back
+from flexnode.flows.node_api import find_current
 from flexnode.flows.workplace import Workplace
 from flexnode.generation import Result
 from unit.generation.samples import Lab, make_node, sha256

@@ -12,6 +12,7 @@ from flexnode.resources.state import (
     File,
     Group,
     Image,
+    Kubeconfig,
     Link,
     Member,
     Module,
@@ -235,7 +236,56 @@ def running_runtime(host: FakeHost) -> None:
     host.runtime.references[sha256(ARCHIVE)] = (PAUSE,)
 
 
+LOGIN = "/etc/kubernetes/kubelet.conf"
+# As kubelet writes it.
+KUBELETS = """\
+apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority: /etc/kubernetes/pki/ca.crt
+    server: https://old.example.com:6443
+    tls-server-name: kubernetes
+  name: default-cluster
+kind: Config
+users:
+- name: default-auth
+  user:
+    client-certificate: /var/lib/kubelet/pki/kubelet-client-current.pem
+    client-key: /var/lib/kubelet/pki/kubelet-client-current.pem
+"""
+
+
+def login(text: str) -> Scene:
+    return lambda host: host.files.place(LOGIN, text, mode=0o600, gid=7)
+
+
+LOGINS: dict[str, Scene] = {
+    "kubelet's": login(KUBELETS),
+    "a quoted one": login(KUBELETS.replace("https://old.example.com:6443", "'https://old.example.com/'")),
+    "one in JSON": login('{"clusters":[{"name":"c","cluster":{"server":"https://old.example.com:6443"}}]}'),
+    "one that is right but for a slash": login(KUBELETS.replace("old", "new").replace("6443", "6443/")),
+    "one that kubelet did not write": login(KUBELETS + KUBELETS),
+    "one that is no file": lambda host: host.files.place_link(LOGIN, "/root/.kube/config"),
+    "nothing": nothing,
+}
+
 OTHER_CASES = [
+    *(
+        Case(
+            name=f"kubeconfig where {what} is",
+            key=f"kubeconfig:{LOGIN}",
+            want=Kubeconfig(server="https://new.example.com:6443"),
+            scene=scene,
+        )
+        for what, scene in LOGINS.items()
+    ),
+    Case(
+        name="kubeconfig that somebody led elsewhere",
+        key=f"kubeconfig:{LOGIN}",
+        want=Kubeconfig(server="https://old.example.com:6443"),
+        scene=login(KUBELETS),
+        spoil=lambda host: host.files.place(LOGIN, KUBELETS.replace("old", "other"), mode=0o600, gid=7),
+    ),
     Case(
         name="user",
         key="user:kube",

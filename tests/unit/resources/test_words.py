@@ -13,6 +13,7 @@ from flexnode.resources.state import (
     File,
     Group,
     Image,
+    Kubeconfig,
     Link,
     Member,
     Module,
@@ -65,6 +66,7 @@ WHOLE = Owned(
         (Image(), "image"),
         (Image(pull=True), "image from its registry"),
         (Image(archive=DIGEST), "image from archive sha256 6ae8a7555520…"),
+        (Kubeconfig(server="https://a:6443"), "leads to https://a:6443"),
         (Owned(), "nothing"),
         (Owned(node="n1"), "node n1"),
         (Owned(trees=("/a",), left=True), "without /a"),
@@ -125,6 +127,12 @@ FOUND = File(content=Blob(sha256=DIGEST), mtime_ns=1)
         ("image:i:1", Absent(), Image(archive=DIGEST), "import image i:1"),
         ("image:i:1", Absent(), Image(pull=True), "pull image i:1"),
         ("image:i:1", Image(), Absent(), "remove image i:1"),
+        (
+            "kubeconfig:/etc/k",
+            Kubeconfig(server="https://a"),
+            Kubeconfig(server="https://b"),
+            "set the server in /etc/k to https://b",
+        ),
         (
             "owned:all",
             WHOLE,

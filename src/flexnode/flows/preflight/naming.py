@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from flexnode.errors import KubeError
+from flexnode.flows.node_api import NAME_CHANGED
 from flexnode.flows.preflight.check import Finding, error, ok, skipped, warning
 from flexnode.flows.preflight.reach import NO_CLUSTER, why_not
 from flexnode.flows.preflight.situation import RemoteNode, Situation
@@ -47,6 +48,12 @@ def check_node_name(situation: Situation) -> Iterator[Finding]:
             f"{name!r} cannot be the name of a Node: lower-case letters, digits, - and ., beginning and"
             " ending with a letter or a digit",
             hint="set node.name in the configuration",
+        )
+    elif situation.ours.node not in ("", name):
+        yield error(
+            NAME_CHANGED,
+            f"this machine is the node {situation.ours.node}, and not {name}",
+            hint=f"set node.name to {situation.ours.node}; or leave first: aks-flex-node unbootstrap",
         )
     elif situation.cluster is None:
         yield skipped(NO_CLUSTER)

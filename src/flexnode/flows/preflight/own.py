@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from flexnode.components.layout import KUBELET_CERTIFICATE
 from flexnode.errors import FlexError
+from flexnode.flows.node_api import find_joined_name
 from flexnode.flows.preflight.check import Finding, error, failed, ok, warning
 from flexnode.flows.preflight.situation import Ours, Situation
 from flexnode.generation.directory import StateDirectory
@@ -49,7 +50,11 @@ def load_ours(directory: StateDirectory, host: Host) -> Ours:
         ours = _load(directory)
     except FlexError as error:
         return Ours(failure=error)
-    return replace(ours, certificate=ours.started and host.files.find(KUBELET_CERTIFICATE) is not None)
+    return replace(
+        ours,
+        certificate=ours.started and host.files.find(KUBELET_CERTIFICATE) is not None,
+        node=find_joined_name(directory, host),
+    )
 
 
 def _load(directory: StateDirectory) -> Ours:

@@ -27,6 +27,7 @@ class Ours:
     joined: bool = False
     certificate: bool = False  # kubelet has the cluster's certificate: no token is needed any more
     generation: str = ""
+    node: str = ""  # the name of the Node that it is
     warning: str = ""  # what of the product's state is damaged, and what is used in its place
     failure: FlexError | None = None  # why the state cannot be read at all
     busy: str = ""  # what another process is doing to this machine just now
