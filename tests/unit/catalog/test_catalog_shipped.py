@@ -53,6 +53,18 @@ def test_every_file_of_a_node_is_published_for_every_minor_version(minor: str, a
     assert not [url for file in files for url in file.urls if "{" in url or not url.startswith("https://")]
 
 
+def test_what_is_published_for_one_architecture_is_there_for_the_other() -> None:
+    """A version that is asked for by name must not exist on half of the machines only."""
+    releases = {
+        f"{name} {version}": set(entry.release)
+        for name, component in CATALOG.document.components.items()
+        for version, entry in component.versions.items()
+        if entry.release
+    }
+    assert releases
+    assert {version for version, arches in releases.items() if arches != set(Arch)} == set()
+
+
 @pytest.mark.parametrize("minor", MINORS)
 def test_a_release_set_installs_the_newest_published_patch(minor: str) -> None:
     kubelets = CATALOG.document.components["kubelet"].versions

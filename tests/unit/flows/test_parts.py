@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from flexnode.catalog import load_catalog, render_overlay
+from flexnode.components.joining import NodeInputs
+from flexnode.components.node import compose_node
 from flexnode.errors import CatalogError
 from flexnode.flows.parts import choose_parts, load_spec_catalog
 from flexnode.model import Arch, Flavour
 from flexnode.model.facts import Facts
 from flexnode.model.machine import MachineSpec, Versions
 from flexnode.model.spec import ArtifactsSpec, NodeSpec
+from unit.components.samples import SPEC
 
 CATALOG = load_catalog()
 FACTS = Facts(arch=Arch.AMD64, os_id="debian", os_version="12", codename="bookworm", cpus=2, memory=1 << 32)
@@ -34,6 +37,20 @@ def test_every_release_set_gives_a_whole_node(minor: str, arch: Arch) -> None:
     assert parts.artifacts["kubelet"].version == parts.kubernetes
     assert parts.packages
     assert ":" in parts.pause_image
+
+
+@pytest.mark.parametrize("minor", sorted(CATALOG.document.release_sets))
+@pytest.mark.parametrize("arch", list(Arch))
+def test_a_node_takes_no_file_of_another_architecture(minor: str, arch: Arch) -> None:
+    """A program of another one does not start, and its digest would be right all the same."""
+    facts = replace(FACTS, arch=arch, hostname="edge1")
+    wanted = replace(spec(kubernetes=minor), cluster=SPEC.cluster, credentials=SPEC.credentials)
+    parts = choose_parts(CATALOG, wanted, facts, optional=True)
+    needed = {need.sha256 for need in compose_node(NodeInputs(spec=wanted, parts=parts, facts=facts)).needs}
+    release_set = CATALOG.release_set(minor)
+    published = {each.sha256 for each in CATALOG.artifacts(release_set, arch, optional=True)}
+    assert len(needed) >= len(NEEDED)
+    assert needed <= published
 
 
 @pytest.mark.parametrize(
