@@ -2,6 +2,7 @@
 
 The machine's own package lists are never touched. Where they are missing or too old, as on a fresh cloud
 image, lists of our own are fetched beside them: a plan writes nothing, and leaving has nothing to put back.
+Where package files are given, they are all that apt knows: it chooses among them, and asks no archive.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ _OPTIONS = (
     "Dpkg::Options::=--force-confold",
     "Dpkg::Use-Pty=0",
 )
+_NO_ARCHIVE = ("Dir::Etc::SourceList=/dev/null", "Dir::Etc::SourceParts=/dev/null")
+_NO_CACHE = ("Dir::Cache::pkgcache=", "Dir::Cache::srcpkgcache=")
+"""apt's caches belong to the machine's own lists."""
 _PATIENCE = 1800.0
 _LOCK_DELAYS = (2.0,) * 5 + (10.0,) * 29
 """dpkg by itself does not wait for its lock: about the five minutes that apt does."""
@@ -54,74 +58,86 @@ class AptPackages:
     run: Callable[[Command], Completed] = run
     clock: Clock = field(default_factory=SystemClock)
     _folder: str = ""
-    _options: tuple[str, ...] = ()
+    _fetched: tuple[str, ...] = ()  # options that name lists of our own, once there are any
 
     def installed(self, names: Iterable[str]) -> frozenset[str]:
         states = self._states()
         return frozenset(name for name in names if states.get(name) in INSTALLED)
 
     def simulate(self, names: Iterable[str], debs: Sequence[Path] = ()) -> Transaction:
-        words = (*names, *self._lay_out(debs))
-        return self._simulate("install", *words) if words else Transaction()
+        wanted = tuple(names)
+        return self._simulate("install", *wanted, debs=debs) if wanted else Transaction()
 
     def simulate_purge(self, names: Iterable[str]) -> Transaction:
         there = self._known(names)
         return self._simulate("purge", *there) if there else Transaction()
 
     def install(self, names: Iterable[str], debs: Sequence[Path] = ()) -> None:
-        words = (*names, *self._lay_out(debs))
-        if words:
+        if wanted := tuple(names):
             self._repair()
-            self._change(
-                f"install {' '.join(words)}", "install", "--no-remove", "--no-install-recommends", *words
-            )
+            self._change("install", *wanted, flags=("--no-remove", "--no-install-recommends"), debs=debs)
 
     def purge(self, names: Iterable[str]) -> None:
         there = self._known(names)
         if there:
             self._repair()
-            self._change(f"purge {' '.join(there)}", "purge", *there)
+            self._change("purge", *there)
 
-    def _simulate(self, verb: str, *words: str) -> Transaction:
-        argv = ("--simulate", verb, "--no-install-recommends", *words)
-        return parse_simulation(self._with_lists(lambda: self._apt(f"{verb} {' '.join(words)}", *argv)).text)
+    def _simulate(self, verb: str, *names: str, debs: Sequence[Path] = ()) -> Transaction:
+        what = f"{verb} {' '.join(names)}"
+        argv = ("--simulate", verb, "--no-install-recommends", *names)
+        done = self._with_lists(lambda options: self._apt(what, *argv, options=options), debs)
+        return parse_simulation(done.text)
 
-    def _change(self, what: str, *argv: str) -> None:
-        def change() -> Completed:
+    def _change(self, verb: str, *names: str, flags: tuple[str, ...] = (), debs: Sequence[Path] = ()) -> None:
+        what = f"{verb} {' '.join(names)}"
+
+        def change(options: tuple[str, ...]) -> Completed:
             try:
-                return self._apt(what, *argv)
+                return self._apt(what, verb, *flags, *names, options=options)
             except HostError as error:
                 if error.code != Code.PACKAGE_INTERRUPTED:
                     raise
             self._configure()
-            return self._apt(what, *argv)
+            return self._apt(what, verb, *flags, *names, options=options)
 
-        self._with_lists(change)
+        self._with_lists(change, debs)
 
-    def _with_lists(self, act: Callable[[], Completed]) -> Completed:
+    def _with_lists(self, act: Callable[[tuple[str, ...]], Completed], debs: Sequence[Path]) -> Completed:
         """Once more with fresh lists, where the present ones do not know a package or its latest file."""
+        if debs:
+            return act(self._among(debs))
         try:
-            return act()
+            return act(self._fetched)
         except HostError as error:
-            if self._options or error.code not in (Code.PACKAGE_UNKNOWN, Code.PACKAGE_STALE):
+            if self._fetched or error.code not in (Code.PACKAGE_UNKNOWN, Code.PACKAGE_STALE):
                 raise
         self._fetch_lists()
-        return act()
+        return act(self._fetched)
+
+    def _among(self, debs: Sequence[Path]) -> tuple[str, ...]:
+        """The options with which these files are all that there is to install: apt takes what is needed."""
+        lists = self._make_lists("no-lists")
+        files = (f"APT::Sources::With::={path}" for path in self._lay_out(debs))
+        return (f"Dir::State::Lists={lists}", *_NO_CACHE, *_NO_ARCHIVE, *files)
 
     def _fetch_lists(self) -> None:
-        lists = f"{self._own_folder()}/lists"
+        lists = self._make_lists("lists")
         options = (
             f"Dir::State::Lists={lists}",
-            "Dir::Cache::pkgcache=",  # the caches belong to the machine's own lists
-            "Dir::Cache::srcpkgcache=",
+            *_NO_CACHE,
             "Acquire::Languages=none",
             "Acquire::GzipIndexes=true",
         )
-        for folder in (lists, f"{lists}/partial", f"{lists}/auxfiles"):
-            self.files.make_directory(folder, mode=0o755)
         strict = ("-o", "APT::Update::Error-Mode=any")  # else an unreachable archive is a mere warning
         self._apt("fetch the package lists", "update", *strict, options=options)
-        self._options = options
+        self._fetched = options
+
+    def _make_lists(self, name: str) -> str:
+        lists = f"{self._own_folder()}/{name}"
+        for folder in (lists, f"{lists}/partial", f"{lists}/auxfiles"):
+            self.files.make_directory(folder, mode=0o755)
+        return lists
 
     def _repair(self) -> None:
         """Finish what another package manager was killed at."""
@@ -138,21 +154,19 @@ class AptPackages:
             clock=self.clock,
         )
 
-    def _apt(self, what: str, *argv: str, options: tuple[str, ...] | None = None) -> Completed:
-        chosen = (*_OPTIONS, *(self._options if options is None else options))
-        flags = tuple(word for option in chosen for word in ("-o", option))
+    def _apt(self, what: str, *argv: str, options: tuple[str, ...]) -> Completed:
+        flags = tuple(word for option in (*_OPTIONS, *options) for word in ("-o", option))
         command = Command(argv=("apt-get", "-y", "-q", *flags, *argv), env=_ENVIRONMENT, timeout=_PATIENCE)
-        return self._run(command, what)
+        return self._run(command, what, offline=set(_NO_ARCHIVE) <= set(options))
 
-    def _run(self, command: Command, what: str) -> Completed:
+    def _run(self, command: Command, what: str, *, offline: bool = False) -> Completed:
         try:
             return self.run(command)
         except CommandError as error:
             if error.code != "host/command-failed":
                 raise
-            raise translate_apt(
-                error.message.partition(" exited with ")[2].partition(": ")[2], what
-            ) from error
+            words = error.message.partition(" exited with ")[2].partition(": ")[2]
+            raise translate_apt(words, what, offline=offline) from error
 
     def _lay_out(self, debs: Sequence[Path]) -> tuple[str, ...]:
         """apt knows a package file by its ending, and sees only what lies on its own machine."""

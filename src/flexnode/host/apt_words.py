@@ -75,9 +75,14 @@ def is_half_way(states: Mapping[str, str]) -> bool:
     return any(state in _HALF_WAY for state in states.values())
 
 
-def translate_apt(words: str, what: str) -> HostError:
-    """The failure behind what apt said while doing `what`."""
+_MISFITS = frozenset({Code.PACKAGE_UNKNOWN, Code.PACKAGE_HELD})
+
+
+def translate_apt(words: str, what: str, *, offline: bool = False) -> HostError:
+    """The failure behind what apt said while doing `what`; `offline`: with package files and no archive."""
     code = next((code for code, pattern in _CAUSES if pattern.search(words)), Code.PACKAGE_FAILED)
+    if offline and code in _MISFITS:
+        code, what = Code.PACKAGE_MISFIT, f"{what} from the package files at hand"
     errors = [line[2:].strip() for line in words.splitlines() if line.startswith(("E:", "W:"))]
     said = errors[0] if errors else (words.strip().splitlines() or ["no reason given"])[-1]
     return failure(code, f"cannot {what}: {said}")

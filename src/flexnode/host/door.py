@@ -196,7 +196,10 @@ class Packages(Protocol):
     def installed(self, names: Iterable[str]) -> frozenset[str]: ...
 
     def simulate(self, names: Iterable[str], debs: Sequence[Path] = ()) -> Transaction:
-        """What `install` would do; `debs` are local package files to take instead of an archive."""
+        """What `install` would do. `debs`: package files to choose from in place of any archive.
+
+        Of those only what the named packages need is installed, and no network is used.
+        """
         ...
 
     def simulate_purge(self, names: Iterable[str]) -> Transaction:

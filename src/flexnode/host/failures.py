@@ -40,6 +40,7 @@ class Code(StrEnum):
     FILTER_ANSWER = "host/packet-filter-unclear"
     PACKAGE_UNKNOWN = "package/unknown"
     PACKAGE_HELD = "package/held"
+    PACKAGE_MISFIT = "package/does-not-fit"
     PACKAGE_LOCKED = "package/locked"
     PACKAGE_NETWORK = "package/no-network"
     PACKAGE_DIGEST = "package/digest-mismatch"
@@ -118,6 +119,8 @@ _HINTS = {
     Code.PACKAGE_LOCKED: "another package manager runs; wait for its end",
     Code.PACKAGE_NETWORK: "check /etc/apt/sources.list.d, the proxy, and the network",
     Code.PACKAGE_HELD: "apt-mark unhold it, or install it yourself",
+    Code.PACKAGE_MISFIT: "make the bundle anew (aks-flex-node artifacts bundle) from an archive as new as"
+    " this machine; with --no-packages apt's own archives are asked instead",
     Code.PACKAGE_UNTRUSTED: "the archive's key is missing or expired; see apt-get update",
     Code.PACKAGE_DIGEST: "the archive or a proxy in between is being updated, or lies; run apt-get update",
     Code.RUNTIME_UNKNOWN_CALL: "the runtime must speak CRI v1: containerd 2.0 or newer, with its cri plugin",

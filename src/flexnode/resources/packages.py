@@ -47,7 +47,7 @@ class PackagesHandler:
                 host.packages.purge(purgeable)
         elif missing := _sorted(set(wanted.installed) - host.packages.installed(wanted.installed)):
             debs = _debs(wanted, contents)
-            _refuse_side_effects(missing, host.packages.simulate(missing, debs))
+            _refuse_side_effects(missing, host.packages.simulate(missing, debs), offline=bool(debs))
             host.packages.install(missing, debs)
 
     def preserve(self, host: Host, name: str, found: State, contents: Contents) -> None:
@@ -65,7 +65,14 @@ class PackagesHandler:
             )
 
 
-def _refuse_side_effects(names: Iterable[str], planned: Transaction) -> None:
+_BY_YOURSELF = "bring the machine up to date yourself (apt-get update; apt-get upgrade), then try again"
+_NEW_BUNDLE = (
+    "make the bundle anew from an archive that is as new as this machine (aks-flex-node artifacts bundle), or"
+    " bring the machine up to date yourself"
+)
+
+
+def _refuse_side_effects(names: Iterable[str], planned: Transaction, *, offline: bool) -> None:
     effects = [
         f"{verb} {', '.join(packages)}"
         for verb, packages in (("upgrade", planned.upgrades), ("remove", planned.removes))
@@ -75,7 +82,7 @@ def _refuse_side_effects(names: Iterable[str], planned: Transaction) -> None:
         raise HostError(
             f"installing {', '.join(names)} would {' and '.join(effects)}",
             code="package/would-upgrade",
-            hint="bring the machine up to date yourself (apt-get update; apt-get upgrade), then try again",
+            hint=_NEW_BUNDLE if offline else _BY_YOURSELF,
         )
 
 

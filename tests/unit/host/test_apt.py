@@ -150,10 +150,38 @@ def test_package_files_are_laid_where_apt_can_read_them(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     apt = packages(root, programs, "")
-    apt.install([], [deb])
-    (path,) = [word for word in programs.commands[0].argv if word.endswith(".deb")]
+    apt.install(["conntrack"], [deb])
+    offered = "APT::Sources::With::="
+    (path,) = [word.removeprefix(offered) for word in programs.commands[0].argv if word.startswith(offered)]
     assert path.startswith("/var/cache/aks-flex-node-apt-")
+    assert path.endswith(".deb")
     assert (root / path[1:]).read_bytes() == b"package"
+
+
+def test_with_package_files_no_archive_is_asked(tmp_path: Path) -> None:
+    """A machine without a network would wait for each of them, and fail in the end."""
+    deb = tmp_path / ("0" * 64)
+    deb.write_bytes(b"package")
+    programs = Programs({"--simulate": [fails(UNKNOWN, 100)]})
+    apt = packages(tmp_path, programs, "")
+    with pytest.raises(FlexError) as caught:
+        apt.simulate(["conntrack"], [deb])
+    assert (caught.value.code, caught.value.transient) == ("package/does-not-fit", False)
+    assert "artifacts bundle" in caught.value.hint
+    assert verbs(programs) == ["--simulate"]
+    argv = programs.commands[0].argv
+    assert {"Dir::Etc::SourceList=/dev/null", "Dir::Etc::SourceParts=/dev/null"} <= set(argv)
+    assert argv[-1] == "conntrack", "of the files, only what this package needs is wanted"
+
+
+def test_the_machines_own_archives_serve_what_has_no_files(tmp_path: Path) -> None:
+    deb = tmp_path / ("0" * 64)
+    deb.write_bytes(b"package")
+    programs = Programs()
+    apt = packages(tmp_path, programs, "")
+    apt.install(["conntrack"], [deb])
+    apt.install(["socat"])
+    assert "Dir::Etc::SourceList=/dev/null" not in programs.commands[1].argv
 
 
 @pytest.mark.parametrize("state", ["half-configured", "half-installed", "unpacked", "triggers-pending"])

@@ -148,8 +148,10 @@ def test_packages_come_with_what_they_need_and_go_alone(host: FakeHost, tmp_path
     deb = tmp_path / "0123"
     deb.write_bytes(render_deb("local", "libc6"))
     host.packages.reachable = False
-    host.packages.install([], [deb])
-    assert host.packages.installed(["local"]) == {"local"}
+    unneeded = tmp_path / "4567"
+    unneeded.write_bytes(render_deb("unneeded"))
+    host.packages.install(["local"], [deb, unneeded])
+    assert host.packages.installed(["local", "unneeded"]) == {"local"}
 
 
 def test_a_package_manager_that_was_killed_half_way_is_repaired(host: FakeHost) -> None:

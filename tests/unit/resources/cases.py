@@ -34,7 +34,11 @@ PROGRAM = b"\x7fELF program"
 SWAP_UNIT = "dev-sda2.swap"
 PAUSE = "registry.k8s.io/pause:3.10"
 ARCHIVE = b"an image archive"
-DEBS = (render_deb("conntrack", "libnetfilter-conntrack3"), render_deb("libnetfilter-conntrack3"))
+DEBS = (
+    render_deb("conntrack", "libnetfilter-conntrack3"),
+    render_deb("libnetfilter-conntrack3"),
+    render_deb("ethtool"),  # a bundle carries what other machines lack, too
+)
 
 
 def at_path(prepare: Scene) -> Scene:
@@ -144,6 +148,12 @@ KERNEL_CASES = [
 
 def lacks_archive(host: FakeHost) -> None:
     host.packages.archive.clear()
+    host.packages.reachable = False
+
+
+def has_ethtool(host: FakeHost) -> None:
+    lacks_archive(host)
+    host.packages.present.add("ethtool")
 
 
 PACKAGE_CASES = [
@@ -169,6 +179,14 @@ PACKAGE_CASES = [
         key="packages:tools",
         want=Packages(installed=("conntrack",), debs=tuple(map(sha256, DEBS))),
         scene=lacks_archive,
+        staged=DEBS,
+        spoil=lambda host: host.packages.purge(["libnetfilter-conntrack3"]),
+    ),
+    Case(
+        name="packages from files, one of them there",
+        key="packages:tools",
+        want=Packages(installed=("conntrack", "ethtool"), debs=tuple(map(sha256, DEBS))),
+        scene=has_ethtool,
         staged=DEBS,
     ),
 ]

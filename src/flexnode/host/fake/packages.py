@@ -60,8 +60,7 @@ class FakePackages:
         return frozenset(names) & (self.present - self.half_configured)
 
     def simulate(self, names: Iterable[str], debs: Sequence[Path] = ()) -> Transaction:
-        local = dict(map(_read_deb, debs))
-        order = self._closure([*names, *local], local)
+        order = self._closure(names, self._offer(debs))
         return Transaction(
             installs=tuple(sorted(order)),
             upgrades=tuple(sorted({each for name in order for each in self.upgrades.get(name, ())})),
@@ -74,18 +73,18 @@ class FakePackages:
 
     def install(self, names: Iterable[str], debs: Sequence[Path] = ()) -> None:
         self._require_lock()
-        local = dict(map(_read_deb, debs))
         wanted = list(names)
+        offer = self._offer(debs)
         self._repair()
-        order = self._closure([*wanted, *local], local)
-        if not self.reachable and any(name not in local for name in order):
+        order = self._closure(wanted, offer)
+        if not self.reachable and not debs and order:
             raise failure(Code.PACKAGE_NETWORK, "the package archive cannot be reached")
         for name in order:
             self.half_configured.add(name)
             with self.steps.step(f"install {name}"):
                 self.present.add(name)
                 self.half_configured.discard(name)
-                self._depends[name] = local.get(name, self.archive.get(name, ()))
+                self._depends[name] = offer.get(name, ())
                 self.present -= set(self.removes.get(name, ()))
 
     def purge(self, names: Iterable[str]) -> None:
@@ -108,16 +107,22 @@ class FakePackages:
                 self.present |= self.half_configured
                 self.half_configured.clear()
 
-    def _closure(self, names: Sequence[str], local: Mapping[str, tuple[str, ...]]) -> list[str]:
+    def _offer(self, debs: Sequence[Path]) -> Mapping[str, tuple[str, ...]]:
+        """What can be installed: package files stand in the place of the archive."""
+        return dict(map(_read_deb, debs)) if debs else self.archive
+
+    def _closure(self, names: Iterable[str], offer: Mapping[str, tuple[str, ...]]) -> list[str]:
         """What is missing of `names` and all they depend on, dependencies first."""
         order: list[str] = []
 
         def visit(name: str) -> None:
             if name in order or (name in self.present and name not in self.half_configured):
                 return
-            if name not in self.archive and name not in local and name not in self.half_configured:
+            if name not in offer and name not in self.half_configured:
+                if offer is not self.archive:
+                    raise failure(Code.PACKAGE_MISFIT, f"the package files at hand lack {name}")
                 raise failure(Code.PACKAGE_UNKNOWN, f"no package archive of this machine offers {name}")
-            for each in local.get(name, self.archive.get(name, ())):
+            for each in offer.get(name, ()):
                 visit(each)
             order.append(name)
 
