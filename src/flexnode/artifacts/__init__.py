@@ -7,6 +7,7 @@ with open_sources(["https://mirror.example/node", "vendor"], settings=settings, 
 from flexnode.artifacts.bundle import read_index, write_bundle
 from flexnode.artifacts.failures import Code, LocalFailure, render_size
 from flexnode.artifacts.fetch import Fetcher, Limits
+from flexnode.artifacts.listing import find_manifest
 from flexnode.artifacts.manifest import (
     MANIFEST,
     FileEntry,
@@ -42,6 +43,7 @@ __all__ = [
     "Stream",
     "describe_file",
     "digest_of",
+    "find_manifest",
     "load_proxies",
     "merge_manifests",
     "open_sources",

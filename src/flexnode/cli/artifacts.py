@@ -137,9 +137,9 @@ def bundle(
 ) -> int:
     """Write everything that a node needs to FILE, for machines that reach no network.
 
-    Name FILE as a source where the node is set up. It also holds the Debian packages that a node needs, with
-    everything that these need beyond a minimal system; install those by hand for now, since `bootstrap` takes
-    packages from apt's archives alone. The same content gives the same bytes.
+    Name FILE in artifacts.sources where the node is set up. It also holds the Debian packages that a node
+    needs, with everything that these need beyond a minimal system: what the machine lacks of them is
+    installed from FILE, and no archive is asked. The same content gives the same bytes.
     """
     from flexnode.flows.bundle import PackageChoice, find_suite, make_bundle
     from flexnode.host import run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from flexnode.errors import CatalogError
@@ -19,6 +19,16 @@ class Parts:
     artifacts: Mapping[str, Artifact]  # kubelet, kubectl, containerd, runc, cni-plugins, pause …
     packages: tuple[str, ...]  # Debian packages that a node needs beyond a minimal system
     pause_image: str  # the reference that kubelet and containerd know the sandbox image by
+    debs: tuple[Artifact, ...] = ()  # package files to install from; none: from the machine's own archives
+
+    def find_debs(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The digests of all package files, if any of these packages is among them; else none.
+
+        Which of them it takes is the package manager's to say: it knows what the machine has.
+        """
+        if not {each.component for each in self.debs}.intersection(names):
+            return ()
+        return tuple(sorted(each.sha256 for each in self.debs))
 
     def require(self, component: str) -> Artifact:
         """The file of a component that no node works without."""

@@ -9,7 +9,7 @@ from flexnode.components.inputs import MachineInputs, Parts
 from flexnode.components.ordering import order
 from flexnode.generation.generation import Generation, Need, compose
 from flexnode.resources import Resource
-from flexnode.resources.state import File, Image, Member
+from flexnode.resources.state import File, Image, Member, Packages
 
 
 def compose_machine(inputs: MachineInputs) -> Generation:
@@ -23,15 +23,19 @@ def baked_resources(inputs: MachineInputs) -> tuple[Resource, ...]:
 
 def needs(resources: Iterable[Resource], parts: Parts) -> tuple[Need, ...]:
     """The artifacts that `resources` take something from, by the names that people know them by."""
-    used = {digest for each in resources if (digest := _artifact(each))}
+    used = {digest for each in resources for digest in _artifacts(each)}
     return tuple(
-        Need(sha256=each.sha256, name=str(each)) for each in parts.artifacts.values() if each.sha256 in used
+        Need(sha256=each.sha256, name=str(each))
+        for each in (*parts.artifacts.values(), *parts.debs)
+        if each.sha256 in used
     )
 
 
-def _artifact(resource: Resource) -> str:
+def _artifacts(resource: Resource) -> tuple[str, ...]:
     match resource.want:
         case File(content=Member(artifact=digest)) | Image(archive=digest):
-            return digest
+            return (digest,)
+        case Packages(debs=debs):
+            return debs
         case _:
-            return ""
+            return ()

@@ -13,7 +13,7 @@ def compose_support_tools(inputs: MachineInputs) -> tuple[Resource, ...]:
     """All that the catalog lists for this release of the system."""
     if not inputs.machine.host.support_tools:
         return ()
-    return (Resource(key=SUPPORT_TOOLS, want=Packages(installed=tuple(sorted(inputs.parts.packages)))),)
+    return (_packages("support-tools", inputs, *inputs.parts.packages),)
 
 
 def support_tools_key(inputs: MachineInputs) -> tuple[str, ...]:
@@ -28,5 +28,10 @@ def compose_package(inputs: MachineInputs, name: str) -> tuple[tuple[Resource, .
     """
     if inputs.machine.host.support_tools and name in inputs.parts.packages:
         return (), SUPPORT_TOOLS
-    resource = Resource(key=f"packages:{name}", want=Packages(installed=(name,)))
+    resource = _packages(name, inputs, name)
     return (resource,), resource.key
+
+
+def _packages(key: str, inputs: MachineInputs, *names: str) -> Resource:
+    want = Packages(installed=tuple(sorted(names)), debs=inputs.parts.find_debs(names))
+    return Resource(key=f"packages:{key}", want=want)

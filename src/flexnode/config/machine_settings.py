@@ -124,7 +124,8 @@ HOST = Section(
         ),
         "supportTools": Setting(
             type=Flag(),
-            about="Whether tools for diagnosis are installed.",
+            about="Whether tools for diagnosis are installed: Debian packages, from a bundle, directory or "
+            "mirror of artifacts.sources that carries them, else from apt's own archives.",
             effect=Effect.NOTHING,
             default=True,
         ),

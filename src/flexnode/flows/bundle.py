@@ -12,6 +12,7 @@ from pathlib import Path
 from flexnode.artifacts import Code, Manifest, PackageEntry, Store, render_size, write_bundle
 from flexnode.artifacts.store import hold_directory
 from flexnode.clock import Clock
+from flexnode.components.time_sync import PACKAGE as TIME_SYNC
 from flexnode.errors import FlexError, UsageError
 from flexnode.flows.apt_sources import load_sources, source_at, sources_for
 from flexnode.flows.debian import Apt, Run, collect_packages
@@ -48,7 +49,8 @@ def make_bundle(
     if not path.name or os.path.isdir(path):
         raise UsageError(f"{path} is a directory", hint="name the file to write")
     selected = select(selection)
-    lists = {suite: selected.catalog.packages(suite) for suite in packages.suites}
+    # A machine may need a keeper of its time, too: nobody knows here whether it has one.
+    lists = {suite: (*selected.catalog.packages(suite), TIME_SYNC) for suite in packages.suites}
     folder = path.with_name(f".{path.name}.parts")
     with hold_directory(folder, path.name, wait=False):
         return _gather(

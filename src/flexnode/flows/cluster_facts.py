@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from flexnode.artifacts import Proxies, load_proxies
+from flexnode.artifacts import HttpSettings, Proxies, load_proxies
 from flexnode.clock import Clock
 from flexnode.errors import KubeError
 from flexnode.kube import Api, Connection, Credential, KubeClient
@@ -38,6 +39,12 @@ def make_proxies(spec: NodeSpec) -> Proxies:
             "no_proxy": ",".join(proxy.no_proxy),
         }
     )
+
+
+def make_http_settings(spec: NodeSpec) -> HttpSettings:
+    """How the servers are reached that artifacts come from."""
+    bundle = spec.artifacts.ca_bundle
+    return HttpSettings(proxies=make_proxies(spec), ca_bundle=Path(bundle) if bundle else None)
 
 
 def connect(spec: NodeSpec, *, clock: Clock, credential: Credential | None = None) -> KubeClient:

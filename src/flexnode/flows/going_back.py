@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flexnode.flows.findings import forget_findings
 from flexnode.flows.operate import prepare
+from flexnode.flows.package_files import forget_package_files
 from flexnode.flows.workplace import Workplace
 from flexnode.generation.outcome import Outcome, Result
 from flexnode.model.spec import NodeSpec
@@ -31,6 +32,7 @@ def recover(workplace: Workplace, *, spec: NodeSpec | None = None) -> Outcome | 
         return None
     if outcome.result is Result.LEFT:
         forget_findings(workplace.directory)  # the next node that it becomes asks its cluster anew
+        forget_package_files(workplace.directory)
     return crew.complete(outcome)
 
 

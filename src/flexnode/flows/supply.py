@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from flexnode.artifacts import Fetcher, HttpSettings, Store, open_sources
+from flexnode.artifacts import Fetcher, Store, open_sources
 from flexnode.clock import Clock
-from flexnode.flows.cluster_facts import make_proxies
+from flexnode.flows.cluster_facts import make_http_settings
 from flexnode.flows.target import Target
 from flexnode.generation.generation import Need
 from flexnode.progress import Progress
@@ -17,11 +16,10 @@ def make_fetch(
     target: Target, store: Store, *, clock: Clock, progress: Progress
 ) -> Callable[[Sequence[Need]], None]:
     """A `Fetch` for this target. No source is opened before something is missing."""
-    artifacts = {artifact.sha256: artifact for artifact in target.parts.artifacts.values()}
+    files = (*target.parts.artifacts.values(), *target.parts.debs)
+    artifacts = {artifact.sha256: artifact for artifact in files}
     wanted = target.spec.artifacts
-    settings = HttpSettings(
-        proxies=make_proxies(target.spec), ca_bundle=Path(wanted.ca_bundle) if wanted.ca_bundle else None
-    )
+    settings = make_http_settings(target.spec)
 
     def fetch(needs: Sequence[Need]) -> None:
         missing = [artifacts[need.sha256] for need in needs if need.sha256 in artifacts]

@@ -143,6 +143,7 @@ class Collector:
             root / "provision.json",
             root / "state.json",
             root / "cluster.json",
+            root / "packages.json",
             root / "agent.json",
             root / "journal",
             root / "events.jsonl.1",

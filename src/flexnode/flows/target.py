@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flexnode.components.identity import node_name
 from flexnode.components.inputs import Parts
@@ -16,6 +16,7 @@ from flexnode.config import Resolved, digest
 from flexnode.errors import ConfigError
 from flexnode.flows.findings import Filled, fill, find_out, recall, remember
 from flexnode.flows.node_api import NAME_CHANGED, find_joined_name
+from flexnode.flows.package_files import choose_package_files
 from flexnode.flows.parts import choose_parts, load_spec_catalog
 from flexnode.flows.workplace import Workplace
 from flexnode.generation.contents import Secrets
@@ -59,6 +60,8 @@ def make_target(resolved: Resolved, workplace: Workplace, *, keep: bool = True) 
     filled = fill(resolved, findings)
     parts = choose_parts(catalog, filled.spec, facts)
     inputs = NodeInputs(spec=filled.spec, parts=parts, facts=facts)
+    debs = choose_package_files(compose_node(inputs), filled.spec, facts, workplace, keep=keep)
+    inputs = replace(inputs, parts=(parts := replace(parts, debs=debs)))
     generation = compose_node(inputs)
     require_same_name(workplace, node_name(inputs))
     return Target(

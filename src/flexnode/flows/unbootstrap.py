@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flexnode.flows.findings import forget_findings
 from flexnode.flows.operate import prepare
+from flexnode.flows.package_files import forget_package_files
 from flexnode.flows.workplace import Workplace
 from flexnode.generation.generation import Generation
 from flexnode.generation.outcome import Outcome, Result
@@ -20,4 +21,5 @@ def unbootstrap(workplace: Workplace, *, force: bool = False, spec: NodeSpec | N
         outcome = activation.activate(Generation(), operation="unbootstrap", forgiving=force)
     if outcome.result in (Result.LEFT, Result.UNCHANGED):
         forget_findings(workplace.directory)
+        forget_package_files(workplace.directory)
     return crew.complete(outcome)

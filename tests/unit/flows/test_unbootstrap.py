@@ -137,7 +137,7 @@ def test_a_machine_that_left_stays_idle(joined: World) -> None:
     assert state.desired is Desired.LEFT
 
 
-@pytest.mark.parametrize("name", ["state.json", "cluster.json", "provision.json"])
+@pytest.mark.parametrize("name", ["state.json", "cluster.json", "packages.json", "provision.json"])
 def test_damage_to_what_is_kept_keeps_nobody_from_leaving(world: World, name: str) -> None:
     """Row 29."""
     before = world.host.snapshot()
