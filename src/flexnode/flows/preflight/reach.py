@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from flexnode.artifacts import Code as ArtifactCode
 from flexnode.errors import ArtifactError, KubeError
 from flexnode.flows.preflight.check import Finding, error, failed, ok, skipped, warning
+from flexnode.flows.preflight.offline import tell_bundle
 from flexnode.flows.preflight.situation import Situation
 from flexnode.kube import Code
 
@@ -23,6 +24,8 @@ ABOUT_US = frozenset({Code.UNAUTHORIZED, Code.TOKEN_UNKNOWN, Code.BAD_CREDENTIAL
 UNPROVEN = frozenset({Code.CA_UNVERIFIED, Code.BAD_CA, Code.BAD_CREDENTIALS})
 
 IMAGES = "a mirror of"
+VENDOR = "a vendor's release site"
+SOURCE = "a source of artifacts"
 
 RETRIES = (1.0, 2.0)
 """A resolver that has just started knows no name, so one that does not exist is asked for again."""
@@ -43,13 +46,16 @@ def check_dns(situation: Situation) -> Iterator[Finding]:
                 situation.resolve(host)
             except ArtifactError as failure:
                 if failure.code != ArtifactCode.DNS_NXDOMAIN:
-                    yield _no_answer(host, purposes[host], failure)
-                    return  # the other names would wait for the same silent name servers
+                    yield _no_answer(host, purposes[host], failure, situation)
+                    if not purposes[host].startswith(IMAGES):
+                        return  # the other names would wait for the same silent name servers
+                    unknown = {each: None for each in unknown if not purposes[each].startswith(IMAGES)}
+                    break
             else:
                 known.append(host)
                 del unknown[host]
     for host in unknown:
-        yield _unknown(host, purposes[host])
+        yield _unknown(host, purposes[host], situation)
     if not unknown:
         yield ok(", ".join(known))
 
@@ -140,9 +146,9 @@ def endpoints(situation: Situation) -> Mapping[str, str]:
     missing = situation.missing()
     for source in spec.artifacts.sources if missing else ():
         if source == "vendor":
-            wanted += [(url, "a vendor's release site") for part in missing for url in part.urls]
+            wanted += [(url, VENDOR) for part in missing for url in part.urls]
         elif "://" in source:
-            wanted.append((_as_web(source), "a source of artifacts"))
+            wanted.append((_as_web(source), SOURCE))
     for registry in spec.machine.runtime.registries:
         wanted += [(url, f"{IMAGES} {registry.registry}") for url in registry.endpoints]
     found: dict[str, str] = {}
@@ -154,7 +160,7 @@ def endpoints(situation: Situation) -> Mapping[str, str]:
     return found
 
 
-def _unknown(host: str, purpose: str) -> Finding:
+def _unknown(host: str, purpose: str, situation: Situation) -> Finding:
     message = f"{host} ({purpose}) does not exist in DNS"
     hint = (
         "check its spelling in the configuration, and that this machine's name servers know it"
@@ -162,7 +168,13 @@ def _unknown(host: str, purpose: str) -> Finding:
     )
     if purpose.startswith(IMAGES):  # the registry itself is asked then
         return warning("preflight/dns-unknown-mirror", message, hint=hint)
-    return error("preflight/dns-unknown-name", message, hint=hint)
+    return error("preflight/dns-unknown-name", message, hint=hint + _or_bundle(purpose, situation))
+
+
+def _or_bundle(purpose: str, situation: Situation) -> str:
+    """Names of sources need no lookup where a bundle has what they have."""
+    known = purpose in (VENDOR, SOURCE)
+    return f"; where no source is reached, run {tell_bundle(situation)}" if known else ""
 
 
 def _as_web(source: str) -> str:
@@ -171,11 +183,15 @@ def _as_web(source: str) -> str:
     return {"oci": "https", "oci+http": "http"}.get(scheme, scheme) + "://" + rest
 
 
-def _no_answer(host: str, purpose: str, failure: ArtifactError) -> Finding:
+def _no_answer(host: str, purpose: str, failure: ArtifactError, situation: Situation) -> Finding:
+    message = f"looking up {host} ({purpose}): {failure.message}"
+    hint = "check this machine's name servers and the way to them (resolvectl status, /etc/resolv.conf)"
+    if purpose.startswith(IMAGES):  # a node without registries runs the images that were brought to it
+        return warning("preflight/dns-no-answer", message, hint=hint)
     return error(
         "preflight/dns-no-answer",
-        f"looking up {host} ({purpose}): {failure.message}",
-        hint="check this machine's name servers and the way to them (resolvectl status, /etc/resolv.conf)",
+        message,
+        hint=hint + _or_bundle(purpose, situation),
         transient=failure.transient,
     )
 

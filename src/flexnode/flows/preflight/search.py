@@ -44,7 +44,14 @@ class Search:
         self._missing: Sequence[Artifact] | None = None
 
     def missing(self) -> Sequence[Artifact]:
-        """What the store lacks."""
+        """What neither the store has, nor a bundle or directory on this machine. Asks no server."""
+        lacking: Sequence[Artifact] = self._not_stored()
+        for text in filter(_is_local, self._sources):
+            answers = zip(lacking, self._ask(text, lacking), strict=True)
+            lacking = [each for each, said in answers if not any(answer.error is None for answer in said)]
+        return lacking
+
+    def _not_stored(self) -> Sequence[Artifact]:
         with self._lock_of_store:
             if self._missing is None:
                 self._missing = [each for each in self._artifacts if not self._store.holds(each.sha256)]
@@ -57,7 +64,7 @@ class Search:
             return self._found
 
     def _search(self) -> Sequence[Sought]:
-        missing = self.missing()
+        missing = self._not_stored()
         answers: dict[str, list[Answer]] = {artifact.sha256: [] for artifact in missing}
         if missing:
             for text in self._sources:
@@ -82,6 +89,10 @@ class Search:
                 return run_parallel(jobs, workers=WORKERS, stop=Stop())
         except ArtifactError as error:
             return [[Answer(source=name, error=error)] for _ in missing]
+
+
+def _is_local(source: str) -> bool:
+    return source != "vendor" and ("://" not in source or source.startswith("file://"))
 
 
 def _look(name: str, source: Source, artifact: Artifact) -> list[Answer]:

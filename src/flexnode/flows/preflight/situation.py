@@ -135,7 +135,7 @@ class Situation:
     resolve: Callable[[str], Sequence[str]]  # a host name's addresses, or an ArtifactError
     parts: Parts | None = None
     no_parts: FlexError | None = None  # why there are none
-    missing: Callable[[], Sequence[Artifact]] = tuple  # what the store lacks; asks no source
+    missing: Callable[[], Sequence[Artifact]] = tuple  # what has to come from elsewhere; asks no server
     search: Callable[[], Sequence[Sought]] | None = None  # asks every source, once however often it is called
     cluster: Cluster | None = None
     proxies: Proxies = field(default_factory=Proxies)  # the configured ones, passwords included

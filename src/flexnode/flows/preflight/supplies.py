@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from flexnode.artifacts import Code, render_size
 from flexnode.errors import ArtifactError, FlexError
 from flexnode.flows.preflight.check import Finding, Level, error, failed, ok, skipped, warning
+from flexnode.flows.preflight.offline import tell_bundle
 from flexnode.flows.preflight.processes import find_users
 from flexnode.flows.preflight.reading import find_names, find_text
 from flexnode.flows.preflight.situation import Situation, Sought
@@ -50,7 +51,7 @@ def check_artifact_sources(situation: Situation) -> Iterator[Finding]:
                 hint="remove it from artifacts.sources, or repair it",
             )
         else:
-            yield failed(_about(source, refusal), hint="name another source in artifacts.sources")
+            yield failed(_about(source, refusal, tell_bundle(situation)))
 
 
 def check_artifacts(situation: Situation) -> Iterator[Finding]:
@@ -60,7 +61,7 @@ def check_artifacts(situation: Situation) -> Iterator[Finding]:
     found = situation.search()
     for sought in found:
         if not sought.found:
-            yield _left_out(sought) if sought.optional else _not_found(sought)
+            yield _left_out(sought) if sought.optional else _not_found(sought, tell_bundle(situation))
     if all(sought.found for sought in found):
         yield ok(_amounts(found))
 
@@ -74,13 +75,17 @@ def check_packages(situation: Situation) -> Iterator[Finding]:
     if not missing:
         yield ok("all there")
         return
+    if situation.parts.find_debs(missing):
+        yield ok(f"{len(missing)} will be installed from files of artifacts.sources; no archive is asked")
+        return
     try:
         change = situation.host.packages.simulate(missing)
     except FlexError as failure:
         yield warning(
             failure.code,
             f"apt cannot say what it would do: {failure.message}",
-            hint="apt-get update, and check apt's sources; without an archive, set host.supportTools: false",
+            hint="apt-get update, and check apt's sources; without an archive, set host.supportTools: false,"
+            f" or run {tell_bundle(situation)}",
         )
         return
     for verb, names in (("upgrade", change.upgrades), ("remove", change.removes)):
@@ -145,13 +150,19 @@ def _refusals(missing: list[Sought]) -> dict[str, ArtifactError | None]:
     return refusals
 
 
-def _about(source: str, refusal: ArtifactError) -> ArtifactError:
+def _about(source: str, refusal: ArtifactError, bundle: str = "") -> ArtifactError:
     return ArtifactError(
         f"{source}: {refusal.message}",
         code=refusal.code,
         transient=refusal.transient,
-        hint=refusal.hint,
+        hint=_or_bundle(refusal, bundle),
     )
+
+
+def _or_bundle(refusal: ArtifactError, bundle: str) -> str:
+    """What to do about a source, and what to do where none can be reached."""
+    hint = refusal.hint or "name another source in artifacts.sources"
+    return f"{hint}; where no source is reached, run {bundle}" if bundle and refusal.transient else hint
 
 
 def _left_out(sought: Sought) -> Finding:
@@ -162,7 +173,7 @@ def _left_out(sought: Sought) -> Finding:
     )
 
 
-def _not_found(sought: Sought) -> Finding:
+def _not_found(sought: Sought, bundle: str) -> Finding:
     """All sources refused: transient as soon as one of them may answer better later."""
     errors = [answer.error for answer in sought.answers if answer.error is not None]
     if not errors:
@@ -178,6 +189,6 @@ def _not_found(sought: Sought) -> Finding:
     return error(
         first.code,
         f"{sought.artifact} is nowhere: {reasons}",
-        hint=first.hint or "name another source in artifacts.sources",
+        hint=_or_bundle(first, bundle),
         transient=first.transient,
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from flexnode.artifacts import HttpSettings, resolve
+from flexnode.artifacts import resolve
 from flexnode.clock import Clock
 from flexnode.components.inputs import MachineInputs, Parts
 from flexnode.components.kernel import SYSCTLS, SYSCTLS_FILE
@@ -15,14 +14,16 @@ from flexnode.components.machine import compose_machine
 from flexnode.config import Resolved
 from flexnode.digests import Digests
 from flexnode.errors import FlexError
-from flexnode.flows.cluster_facts import connect, detect, make_proxies
+from flexnode.flows.cluster_facts import connect, detect, make_http_settings, make_proxies
 from flexnode.flows.findings import Findings, fill, recall
 from flexnode.flows.node_api import has_joined, read_connection
+from flexnode.flows.package_files import choose_package_files
 from flexnode.flows.parts import choose_parts, load_spec_catalog
 from flexnode.flows.preflight.ask_cluster import AskCluster
 from flexnode.flows.preflight.own import load_ours
 from flexnode.flows.preflight.search import Search
 from flexnode.flows.preflight.situation import Cluster, Ours, Situation
+from flexnode.flows.workplace import Workplace
 from flexnode.generation.directory import StateDirectory
 from flexnode.host.door import Host
 from flexnode.kube import KubeClient
@@ -80,12 +81,22 @@ def make_situation(machine: Machine, spec: NodeSpec, *, ours: Ours, cluster: Clu
     )
     try:
         catalog = load_spec_catalog(spec)
-        parts = choose_parts(catalog, spec, machine.facts)
+        parts = _with_debs(machine, spec, choose_parts(catalog, spec, machine.facts))
         everything = choose_parts(catalog, spec, machine.facts, optional=True)
+        everything = replace(everything, debs=parts.debs)
         search = _make_search(machine, spec, parts, everything)
     except FlexError as error:
         return replace(situation, no_parts=error)
     return replace(situation, parts=parts, missing=search.missing, search=search)
+
+
+def _with_debs(machine: Machine, spec: NodeSpec, parts: Parts) -> Parts:
+    """The parts, with the package files that a source has of what the machine lacks."""
+    node = compose_machine(MachineInputs(machine=spec.machine, parts=parts, facts=machine.facts))
+    place = Workplace(
+        host=machine.host, clock=machine.clock, directory=machine.directory, digests=machine.digests
+    )
+    return replace(parts, debs=choose_package_files(node, spec, machine.facts, place, keep=False))
 
 
 def _find_remembered(resolved: Resolved, machine: Machine) -> Findings | None:
@@ -117,13 +128,13 @@ def _make_search(machine: Machine, spec: NodeSpec, parts: Parts, everything: Par
     """For what a machine is composed of: needed files, and those that a node works without."""
     inputs = MachineInputs(machine=spec.machine, parts=everything, facts=machine.facts)
     used = {need.sha256 for need in compose_machine(inputs).needs}
-    needed = {artifact.sha256 for artifact in parts.artifacts.values()}
-    bundle = spec.artifacts.ca_bundle
+    files = (*everything.artifacts.values(), *everything.debs)
+    needed = {artifact.sha256 for artifact in (*parts.artifacts.values(), *parts.debs)}
     return Search(
-        [artifact for artifact in everything.artifacts.values() if artifact.sha256 in used],
+        [artifact for artifact in files if artifact.sha256 in used],
         spec.artifacts.sources,
         store=machine.directory.store,
-        http=HttpSettings(proxies=make_proxies(spec), ca_bundle=Path(bundle) if bundle else None),
+        http=make_http_settings(spec),
         clock=machine.clock,
         digests=machine.digests,
         optional=used - needed,

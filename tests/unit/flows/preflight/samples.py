@@ -231,6 +231,14 @@ def host_spec(spec: NodeSpec = SPEC, **changes: Any) -> NodeSpec:
     return replace(spec, machine=MachineSpec(host=HostSpec(**changes)))
 
 
+PARTS = Parts(
+    kubernetes="1.35.4",
+    artifacts={"kubelet": KUBELET, "containerd": CONTAINERD},
+    packages=("conntrack", "socat"),
+    pause_image="registry.example/pause:3.10",
+)
+
+
 def situation(host: FakeHost | None = None, **changes: Any) -> Situation:
     """All well, but for `changes`."""
     fields: dict[str, Any] = {
@@ -240,12 +248,7 @@ def situation(host: FakeHost | None = None, **changes: Any) -> Situation:
         "clock": FakeClock(),
         "uid": 0,
         "resolve": knows(),
-        "parts": Parts(
-            kubernetes="1.35.4",
-            artifacts={"kubelet": KUBELET, "containerd": CONTAINERD},
-            packages=("conntrack", "socat"),
-            pause_image="registry.example/pause:3.10",
-        ),
+        "parts": PARTS,
         "missing": lambda: (KUBELET,),
         "search": searched(*FOUND),
         "cluster": FakeCluster(),

@@ -447,6 +447,45 @@ CASES = [
             "resolve": knows("images.example"),
         },
     ),
+    Case(
+        about="a mirror of images on a machine without name servers",
+        check="dns",
+        level=Level.WARNING,
+        code="preflight/dns-no-answer",
+        says="images.example (a mirror of docker.io)",
+        changes={
+            "resolve": knows(silent=True),
+            "spec": replace(
+                SPEC,
+                cluster=replace(SPEC.cluster, server="https://192.0.2.10:6443"),
+                artifacts=ArtifactsSpec(sources=("/srv/node.bundle",)),
+                machine=MachineSpec(
+                    runtime=RuntimeSpec(
+                        registries=(
+                            RegistryMirror(registry="docker.io", endpoints=("https://images.example",)),
+                        )
+                    )
+                ),
+            ),
+        },
+    ),
+    Case(
+        about="a source on a machine without name servers",
+        check="dns",
+        level=Level.ERROR,
+        code="preflight/dns-no-answer",
+        says="files.example (a source of artifacts)",
+        hint="aks-flex-node artifacts bundle FILE --kubernetes 1.35.4 --arch amd64 --suite bookworm",
+        transient=True,
+        changes={
+            "resolve": knows(silent=True),
+            "spec": replace(
+                SPEC,
+                cluster=replace(SPEC.cluster, server="https://192.0.2.10:6443"),
+                artifacts=ArtifactsSpec(sources=("https://files.example",)),
+            ),
+        },
+    ),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from flexnode.host.fake import FakeHost
 from unit.flows.preflight.samples import (
     CONTAINERD,
     KUBELET,
+    PARTS,
     Case,
     artifact,
     host_spec,
@@ -38,7 +40,7 @@ def refusing(code: Code, source: str = MIRROR) -> Answer:
     return Answer(source=source, error=no_file(code))
 
 
-def installing(**changes: dict[str, tuple[str, ...]]) -> Any:
+def installing(**changes: Any) -> Any:
     def change(host: FakeHost) -> None:
         for name, value in changes.items():
             setattr(host.packages, name, value)
@@ -161,7 +163,7 @@ CASES = [
         level=Level.ERROR,
         code="artifact/connect-failed",
         says=MIRROR,
-        hint="route, firewall, proxy",
+        hint="where no source is reached, run `aks-flex-node artifacts bundle FILE",
         transient=True,
         changes=having(refusing(Code.CONNECT_FAILED)),
     ),
@@ -219,6 +221,22 @@ CASES = [
         says="conntrack",
         hint="apt-get update",
         host=installing(archive={}),
+    ),
+    Case(
+        about="without an archive",
+        check="packages",
+        level=Level.WARNING,
+        code="package/unknown",
+        hint="aks-flex-node artifacts bundle FILE --kubernetes 1.35.4 --arch amd64 --suite bookworm",
+        host=installing(archive={}),
+    ),
+    Case(
+        about="in a bundle",
+        check="packages",
+        level=Level.OK,
+        says="2 will be installed from files of artifacts.sources",
+        host=installing(archive={}, reachable=False),
+        changes={"parts": replace(PARTS, debs=(artifact("conntrack"), artifact("socat")))},
     ),
     Case(
         about="there already",
