@@ -23,12 +23,17 @@ from flexnode.clock import Clock
 
 
 class Impairment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a line does to frames, both ways. `blocked` lists the networks it lets nothing from or to."""
+    """What a line does to frames, both ways. `blocked` lists the networks it lets nothing from or to.
+
+    `open_ports` are TCP ports that stay open there all the same, and with them what it takes to find each
+    other (ARP): a machine without a network that can still be looked at, or with a proxy as its only way out.
+    """
 
     delay_ms: float = 0
     jitter_ms: float = 0
     loss_percent: float = 0
     blocked: tuple[str, ...] = ()
+    open_ports: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

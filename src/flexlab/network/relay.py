@@ -43,6 +43,22 @@ def addresses(frame: bytes) -> tuple[str, ...]:
     return ()
 
 
+def tcp_ports(frame: bytes) -> tuple[int, ...]:
+    """The TCP ports a frame (behind its virtio header) is from and to; empty for anything else."""
+    packet = frame[VNET_HEADER + 14 :]
+    if int.from_bytes(frame[VNET_HEADER + 12 : VNET_HEADER + 14], "big") != ETH_P_IP or len(packet) < 20:
+        return ()
+    later_fragment = int.from_bytes(packet[6:8], "big") & 0x1FFF
+    segment = packet[(packet[0] & 0xF) * 4 :]
+    if packet[9] != socket.IPPROTO_TCP or later_fragment or len(segment) < 4:
+        return ()
+    return int.from_bytes(segment[:2], "big"), int.from_bytes(segment[2:4], "big")
+
+
+def is_arp(frame: bytes) -> bool:
+    return int.from_bytes(frame[VNET_HEADER + 12 : VNET_HEADER + 14], "big") == ETH_P_ARP
+
+
 @dataclass(kw_only=True)
 class Line:
     """The frames in flight on an impaired line. Pure: the time is told to it."""
@@ -59,16 +75,22 @@ class Line:
         """Take a frame that goes to `toward`; it may be lost."""
         if self.chance.uniform(0, 100) < self.impairment.loss_percent or len(self._queue) >= MAX_QUEUED:
             return
-        if self._blocked and any(
-            ipaddress.IPv4Address(address) in network
-            for address in addresses(frame)
-            for network in self._blocked
-        ):
+        if self._is_blocked(frame):
             return
         jitter = self.chance.uniform(-self.impairment.jitter_ms, self.impairment.jitter_ms)
         delay = max(0.0, self.impairment.delay_ms + jitter) / 1000
         self._sequence += 1
         heapq.heappush(self._queue, (now + delay, self._sequence, toward, frame))
+
+    def _is_blocked(self, frame: bytes) -> bool:
+        opened = self.impairment.open_ports
+        if not self._blocked or (opened and (is_arp(frame) or set(opened).intersection(tcp_ports(frame)))):
+            return False
+        return any(
+            ipaddress.IPv4Address(address) in network
+            for address in addresses(frame)
+            for network in self._blocked
+        )
 
     def due(self, now: float) -> list[tuple[int, bytes]]:
         """The frames whose time has come, each with where it goes."""
