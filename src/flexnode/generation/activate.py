@@ -52,6 +52,10 @@ class Activation:
         history = History.load(self.directory, self.ledger)
         return make_plan(target, history.past(target), self._machine, history.journal)
 
+    def require_way_to(self, target: Generation) -> None:
+        """Raise what `activate` would, for a machine that must not become this."""
+        History.load(self.directory, self.ledger).require_way_to(target)
+
     def stage(self, target: Generation) -> None:
         """Fetch, verify and unpack all that `target` needs, ahead of time and beside whatever runs."""
         history = History.load(self.directory, self.ledger)
@@ -113,7 +117,8 @@ class Activation:
                 running.history.journal.close()
                 return None
             target = running.history.find(decision.opened.target) if decision.opened else None
-            stuck = target is None and running.history.current is not None
+            current = running.history.current
+            stuck = target is None and current is not None and current.joins
             if decision.opened is not None and (decision.way is Way.BACK or stuck):
                 return running.go_back(decision.opened, _failure(decision))
             if decision.opened is None or target is None:

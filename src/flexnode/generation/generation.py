@@ -35,6 +35,11 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return EMPTY_ID
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()[:16]
 
+    @property
+    def joins(self) -> bool:
+        """Whether it makes its machine the node of a cluster; one that does not is only prepared by it."""
+        return any(each.phase is Phase.JOINED for each in self.resources)
+
     def find(self, key: str) -> Resource | None:
         return next((each for each in self.resources if each.key == key), None)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from flexnode.errors import GenerationError
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.generation import EMPTY_ID, Generation
 from flexnode.generation.journal import Journal
@@ -60,6 +61,31 @@ class History:
     def generations(self) -> tuple[Generation, ...]:
         """Everything that the machine may have something of."""
         return (self.current, *self.tried) if self.current else self.tried
+
+    @property
+    def may_be_node(self) -> bool:
+        """Whether it joined a cluster, or began to."""
+        return any(each.joins for each in self.generations)
+
+    def has_way_back(self, identity: str) -> bool:
+        """Whether the machine returns to its current generation if that one does not work.
+
+        A first join has none, on a prepared machine neither: the cluster may know the node by now.
+        """
+        if self.current is None or self.current.id == identity:
+            return False
+        target = self.find(identity)
+        return self.current.joins or (target is not None and not target.joins)
+
+    def require_way_to(self, target: Generation) -> None:
+        """Raise where `target` would take a node out of its cluster: only leaving takes care of its Node."""
+        if target.resources and not target.joins and self.may_be_node:
+            raise GenerationError(
+                f"generation {target.id} belongs to no cluster, and this machine is a node, or about to be"
+                " one: it would be taken out of its cluster",
+                code="generation/would-leave",
+                hint="to leave the cluster, and undo everything, run `aks-flex-node unbootstrap`",
+            )
 
     def note(self, target: Generation) -> None:
         """From now on the machine may have something of this one too."""

@@ -12,7 +12,10 @@ _REMEMBERED = 20
 
 
 class Desired(StrEnum):
-    """What the user last asked for. A machine that left stays idle, also after a reboot."""
+    """What the user last asked for. A machine that left stays idle, also after a reboot.
+
+    One that is only prepared is to be a node, too, as soon as it is told of which cluster.
+    """
 
     JOINED = "joined"
     LEFT = "left"

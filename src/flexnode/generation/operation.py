@@ -45,6 +45,7 @@ class Operation:
         target, identity = order.target, order.target.id
         leaving = identity == EMPTY_ID
         self.course.about = identity
+        self.history.require_way_to(target)
         self._refuse_rejected(identity, order)
         if leaving:
             self._save_state(desired=Desired.LEFT)
@@ -248,12 +249,11 @@ class Operation:
         failure, current = Failure.of(error), self.history.current
         if opened.target == EMPTY_ID:
             raise error  # there is nothing to go back to; the next run goes on
-        if current is None:
-            return self._outcome(Result.UNCONFIRMED, opened.target, failure)
-        if current.id == opened.target:
-            # A repair of what is current has no way back; the journal stays open, so that it is gone on with.
-            return self._outcome(Result.DEGRADED, opened.target, failure)
-        return self.go_back(opened, failure)
+        if self.history.has_way_back(opened.target):
+            return self.go_back(opened, failure)
+        # The journal stays open, so that it is gone on with: a first join, or a repair of what is current.
+        repair = current is not None and current.id == opened.target
+        return self._outcome(Result.DEGRADED if repair else Result.UNCONFIRMED, opened.target, failure)
 
     def _stage_again(self, target: Generation) -> None:
         """Everything has been here since the generation was first staged; what rotted is fetched again."""
@@ -292,11 +292,14 @@ class Operation:
         self.history.state = state
 
     def _outcome(self, result: Result, identity: str, failure: Failure | None = None) -> Outcome:
+        current = self.history.state.current
+        found = self.history.find(current) if current else None
         self.course.outcome = Outcome(
             result=result,
             operation=self.course.name,
             generation=identity,
-            current=self.history.state.current,
+            current=current,
+            joined=found is not None and found.joins,
             changes=tuple(self.applied.changes),
             restarts=tuple(self.applied.restarts),
             disruption=largest_disruption(self.applied.changes),

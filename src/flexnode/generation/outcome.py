@@ -17,9 +17,7 @@ class Result(StrEnum):
     CONFIRMED = "confirmed"  # the target works, and is current
     UNCHANGED = "unchanged"  # it was so already
     ROLLED_BACK = "rolled-back"  # the target did not work; the previous generation does
-    UNCONFIRMED = (
-        "unconfirmed"  # a first generation is in place and does not work yet; it can be gone on with
-    )
+    UNCONFIRMED = "unconfirmed"  # a first generation, or join, is in place and does not work yet; it goes on
     DEGRADED = "degraded"  # neither the target nor a way back works
     LEFT = "left"  # nothing of the product's is on the machine any more
 
@@ -38,12 +36,16 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`generation` is what was asked for; `current` is what the machine is confirmed to be."""
+    """`generation` is what was asked for; `current` is what the machine is confirmed to be.
+
+    `joined`: whether that is the node of a cluster, and not a machine that is only prepared.
+    """
 
     result: Result
     operation: str
     generation: str
     current: str | None = None
+    joined: bool = False
     changes: tuple[Change, ...] = ()
     restarts: tuple[str, ...] = ()
     disruption: Disruption = Disruption.NONE

@@ -1,7 +1,7 @@
 """What to do about a journal that is still open: finish the same generation, or return to the one before it.
 
 By rule, without an operator and without a network. After a crash the same target is tried again for as long
-as its time and its attempts last; a first bootstrap and a leaving machine have nowhere else to go.
+as its time and its attempts last; a first join and a leaving machine have nowhere else to go.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def decide(history: History) -> Decision:
         return _leave(history)
     if journal.has(Verified):
         return Decision(way=Way.CONFIRM, opened=last)
-    if history.current is None or history.current.id == last.target:
+    if not history.has_way_back(last.target):
         return Decision(way=Way.FORWARD, opened=last)
     if rejection := state.rejected.get(last.target):
         return Decision(way=Way.BACK, opened=last, reason=rejection.reason)
@@ -87,7 +87,7 @@ def next_record(history: History, last: Opened) -> Opened:
     """The record that the next attempt at the same target begins with. While nothing ran no time passed."""
     journal = history.journal
     remaining = last.remaining
-    if history.current is None or history.current.id == last.target:
+    if not history.has_way_back(last.target):
         # It will be tried for as long as it takes, so that each time has to be long enough.
         attempts = (each for each in journal.records if isinstance(each, Opened))
         remaining = max(
@@ -113,7 +113,7 @@ def _without_records(history: History) -> Decision:
         return _leave(history)
     if not history.journal.warning:
         return Decision(way=Way.CLOSE)
-    if history.current is None:
+    if history.current is None or (history.may_be_node and not history.current.joins):
         return Decision(way=Way.LOST)
     target = history.current.id
     return Decision(way=Way.FORWARD, opened=Opened(target=target, previous=target, remaining=DAMAGED_SECONDS))
