@@ -55,7 +55,7 @@ def assess(situation: Situation, mind: Mind, findings: Findings, task: Task) -> 
             message=findings.lost.message,
             failure=findings.lost,
         )
-    joined = situation.current is not None
+    joined = situation.joined
     pause = mind.pause or mind.repair_pause
     if pause is not None and (situation.unfinished or not joined):
         reason = "OperationFailed" if joined else "BootstrapFailed"
@@ -65,6 +65,8 @@ def assess(situation: Situation, mind: Mind, findings: Findings, task: Task) -> 
         return Assessment(phase=Phase.WAITING, reason="Busy", message=message)
     if findings.faults:
         return _ill(findings, joined)
+    if situation.prepared and not situation.unfinished:
+        return _waiting(situation, findings.invalid)
     if findings.invalid is not None:
         said = findings.invalid.message
         message = f"the configuration is not valid, and nothing of it is applied: {said}" if joined else said
@@ -89,6 +91,17 @@ def _pausing(reason: str, pause: Pause, message: str) -> Assessment:
         message=message,
         failure=pause.failure,
         retry_at=pause.until,
+    )
+
+
+def _waiting(situation: Situation, invalid: Failure | None) -> Assessment:
+    """For a machine that is prepared all that is missing is a cluster."""
+    why = f": {invalid.message}" if invalid else ""
+    return Assessment(
+        phase=Phase.WAITING,
+        reason="Prepared",
+        message=f"prepared, as generation {situation.current}; waiting for a configuration to join with{why}",
+        failure=invalid,
     )
 
 

@@ -28,7 +28,6 @@ from flexnode.errors import FlexError
 from flexnode.flows.node_api import has_joined
 from flexnode.flows.status import AgentStatus, Fault
 from flexnode.generation.lock import hold
-from flexnode.generation.node_state import Desired
 from flexnode.generation.outcome import Failure
 from flexnode.host.door import Host
 from flexnode.kube import Api
@@ -179,7 +178,7 @@ class Agent:
 
     def _listen(self, standing: Standing) -> None:
         """Hear of managed files that somebody touches; not while an operation does."""
-        paths = standing.paths if standing.state.desired is not Desired.LEFT else ()
+        paths = standing.paths if standing.is_node else ()
         if self._followed != paths:
             self._followed = paths
             self.managed_watch.follow(paths)
@@ -189,7 +188,7 @@ class Agent:
 
     def _look_after(self, standing: Standing) -> None:
         now = self.clock.monotonic()
-        if now < self._next_look or not _is_node(standing) or standing.busy:
+        if now < self._next_look or not standing.is_node or standing.busy:
             return
         self._next_look = now + health.INTERVAL
         try:
@@ -228,6 +227,7 @@ class Agent:
         situation = Situation(
             desired=state.desired,
             current=state.current,
+            prepared=standing.prepared,
             unfinished=standing.unfinished,
             busy=standing.busy,
             config=reading.digest,
@@ -238,7 +238,8 @@ class Agent:
             check_interval=(spec.agent if spec else AgentSpec()).full_check_interval,
         )
         self.mind = settle(self.mind, situation)
-        if state.current and state.current != self.mind.generation and reading.resolved is not None:
+        adopts = situation.joined and state.current != self.mind.generation
+        if state.current and adopts and reading.resolved is not None:
             try:
                 config = find_origin(
                     self.standings.directory, state.current, reading.resolved, reading.digest
@@ -253,7 +254,7 @@ class Agent:
     def _say(self, assessment: Assessment, standing: Standing, reading: Reading) -> None:
         self.notifier.status(assessment.message)
         node = standing.node
-        if node and _is_node(standing) and has_joined(self.host):
+        if node and standing.is_node and has_joined(self.host):
             spec = self._spec
             # Labels of a configuration that waits or was refused are not the node's.
             identity = spec.identity if spec and reading.digest == self.mind.config else None
@@ -296,7 +297,7 @@ class Agent:
 
     def _until_next(self, choice: Choice, standing: Standing) -> float:
         now = self.clock.monotonic()
-        look = self._next_look if _is_node(standing) else NEVER
+        look = self._next_look if standing.is_node else NEVER
         return max(SHORTEST, min(TICK, choice.due - now, look - now))
 
     def _status(self, assessment: Assessment) -> AgentStatus:
@@ -314,6 +315,7 @@ class Agent:
             desired=(standing.state.desired or "") if standing else "",
             node=standing.node if standing else "",
             generation=(standing.state.current or "") if standing else "",
+            prepared=standing.prepared if standing else False,
             failure=None if failure is None else _record(failure),
             retry_at=self._date(assessment.retry_at),
             needs=self.mind.needs,
@@ -331,7 +333,3 @@ class Agent:
 
 def _record(failure: Failure) -> Fault:
     return Fault(code=failure.code, kind=failure.kind.value, message=failure.message, hint=failure.hint)
-
-
-def _is_node(standing: Standing) -> bool:
-    return standing.state.current is not None and standing.state.desired is not Desired.LEFT

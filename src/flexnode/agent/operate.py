@@ -26,7 +26,6 @@ from flexnode.clock import Clock
 from flexnode.errors import FlexError, Kind
 from flexnode.flows.redact import clean_living
 from flexnode.generation.apply import Stopped
-from flexnode.generation.node_state import Desired
 from flexnode.generation.outcome import Failure, Outcome, Result
 from flexnode.kube.events import Severity
 from flexnode.model.spec import NodeSpec
@@ -95,8 +94,7 @@ class Operator:
         """Do it. Asked to stop, it ends where the next process goes on."""
         if task is Task.REPAIR:
             mind = after_repair(mind, self.clock.monotonic())
-        joining = case.situation.current is None and case.situation.desired is not Desired.LEFT
-        self.interrupt.first = joining and task in (Task.APPLY, Task.RECOVER)
+        self.interrupt.first = case.situation.joining and task in (Task.APPLY, Task.RECOVER)
         try:
             with self.pulse.working():
                 return self._do(task, case, mind)
@@ -139,7 +137,7 @@ class Operator:
         reading, situation = case.reading, case.situation
         if reading.resolved is None:
             return mind
-        if situation.current is not None and not situation.unfinished:
+        if situation.joined and not situation.unfinished:
             cost = self.work.plan(reading.resolved).disruption
             if cost >= Disruption.DRAIN:
                 self._announce(
@@ -181,7 +179,7 @@ class Operator:
             rolled_back = outcome.result is Result.ROLLED_BACK
             return self._pause(task, case, mind, failure, raised=False, rolled_back=rolled_back)
         reason, words = _DONE[task]
-        if case.situation.current is None and outcome.current:
+        if outcome.joined and not case.situation.joined:
             reason, words = "Bootstrapped", "this machine is a node of the cluster"
         if outcome.result is not Result.UNCHANGED:
             self._announce(reason, f"{words}, as generation {outcome.generation}", Severity.NORMAL)

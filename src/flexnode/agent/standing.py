@@ -12,7 +12,7 @@ from flexnode.flows.records import find_provision
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.generation import Generation
 from flexnode.generation.lock import find_holder
-from flexnode.generation.node_state import NodeState
+from flexnode.generation.node_state import Desired, NodeState
 
 _WATCHED = frozenset({"file", "link", "kubeconfig"})
 
@@ -25,6 +25,17 @@ class Standing:
     generation: Generation | None = None
     unfinished: bool = False
     busy: bool = False
+
+    @property
+    def prepared(self) -> bool:
+        """Whether it has what a node needs, and is none."""
+        return self.generation is not None and not self.generation.joins
+
+    @property
+    def is_node(self) -> bool:
+        """Whether the machine is in a cluster, and shall be."""
+        wanted = self.state.current is not None and self.state.desired is not Desired.LEFT
+        return wanted and not self.prepared
 
     @property
     def node(self) -> str:

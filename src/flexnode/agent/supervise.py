@@ -47,6 +47,7 @@ class Situation:
 
     desired: Desired | None = None
     current: str | None = None
+    prepared: bool = False  # `current` makes it no node: that takes a configuration that names a cluster
     unfinished: bool = False  # an operation was cut off, or failed and can be gone on with
     busy: bool = False  # somebody else's operation runs
     config: str = ""
@@ -54,6 +55,15 @@ class Situation:
     touched: float | None = None  # when a managed file was written to, or a managed unit stopped
     repairs: bool = True  # whether the policy is to repair drift
     check_interval: float = 3600.0
+
+    @property
+    def joined(self) -> bool:
+        return self.current is not None and not self.prepared
+
+    @property
+    def joining(self) -> bool:
+        """Whether what comes next is the first join, which has nothing to go back to."""
+        return not self.joined and self.desired is not Desired.LEFT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,7 +117,7 @@ def choose(situation: Situation, mind: Mind, now: float) -> Choice:
         if wants_change(situation, mind):
             return Choice(task=Task.APPLY)
     due = pause.until if blocked and pause is not None and pause.until is not None else NEVER
-    if situation.current is None or situation.unfinished:
+    if not situation.joined or situation.unfinished:
         return Choice(task=Task.WAIT, due=due)
     kept = keep(situation, mind, now)
     return Choice(task=kept.task, due=min(due, kept.due))
@@ -142,7 +152,7 @@ def wants_change(situation: Situation, mind: Mind) -> bool:
     """Whether the configuration asks for something that is not there, and that may be done unasked."""
     if not situation.config:
         return False
-    if situation.current is None:
+    if not situation.joined:
         return True
     return situation.config not in (mind.config, mind.needs_config)
 
@@ -210,6 +220,5 @@ def after_repair(mind: Mind, now: float) -> Mind:
 
 
 def _go_on(situation: Situation) -> Task:
-    """A first bootstrap is gone on with by bootstrap itself, which has the secrets that it takes."""
-    first = situation.current is None and situation.desired is not Desired.LEFT
-    return Task.APPLY if first and situation.config else Task.RECOVER
+    """A first join is gone on with by bootstrap itself, which has the secrets that it takes."""
+    return Task.APPLY if situation.joining and situation.config else Task.RECOVER

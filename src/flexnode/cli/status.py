@@ -70,14 +70,22 @@ def _describe_node(found: NodeStatus) -> Iterator[tuple[str, str]]:
             "node",
             "this machine left its cluster" if not current else "this machine is leaving its cluster",
         )
+    elif current and _is_prepared(found):
+        yield "node", f"prepared, in no cluster yet, generation {current}"
     elif current:
         yield "node", f"{agent.node if agent and agent.node else 'joined'}, generation {current}"
     else:
         yield "node", "this machine is no node"
-    if state is not None and state.previous:
+    if state is not None and state.previous and found.can_roll_back:
         yield "previous", f"generation {state.previous}; `aks-flex-node rollback` goes back to it"
     for identity, why in sorted((state.rejected if state else {}).items(), key=lambda item: item[1].when):
         yield "rejected", f"generation {identity}, {_date(why.when)}: {why.reason}"
+
+
+def _is_prepared(found: NodeStatus) -> bool:
+    if found.prepared is not None:
+        return found.prepared
+    return found.agent is not None and found.agent.prepared
 
 
 def _describe_agent(found: NodeStatus) -> Iterator[tuple[str, str]]:
@@ -126,11 +134,11 @@ def _describe_past(found: NodeStatus) -> Iterator[tuple[str, str]]:
     provision, last = found.provision, found.last
     if provision is not None:
         took = (provision.ended - provision.started).total_seconds()
-        yield "bootstrap", f"{provision.result}, {_date(provision.ended)}, {took:.1f} s"
+        yield provision.operation, f"{provision.result}, {_date(provision.ended)}, {took:.1f} s"
         if provision.code != "ok":
             yield "", f"{provision.code}: {provision.message}"
         yield from _describe_timings(provision.timings)
-    if last is not None and (provision is None or last.operation != "bootstrap"):
+    if last is not None and (provision is None or last.operation != provision.operation):
         took = (last.ended - last.started).total_seconds()
         yield "last", f"{last.operation}, {_tell_end(last)}{_date(last.ended)}, {took:.1f} s"
         yield from _describe_timings(last.timings)

@@ -53,6 +53,7 @@ class AgentStatus(_Data, frozen=True, kw_only=True):
     desired: str = ""
     node: str = ""
     generation: str = ""
+    prepared: bool = False  # `generation` is of no cluster
     failure: Fault | None = None
     retry_at: datetime | None = None
     needs: str = ""  # what a waiting change costs, if the agent may not do it by itself: drain, reboot
@@ -87,8 +88,9 @@ class Timing(_Data, frozen=True, kw_only=True):
 
 
 class Provision(_Data, frozen=True, kw_only=True):
-    """How the last bootstrap went."""
+    """How the last bootstrap went, or what of it went ahead of the join."""
 
+    operation: str = "bootstrap"
     result: str
     started: datetime
     ended: datetime
@@ -128,6 +130,8 @@ class NodeStatus(_Data, frozen=True, kw_only=True):
     agent: AgentStatus | None = None
     agent_runs: bool | None = None  # None: cannot be told by this user
     state: State | None = None
+    prepared: bool | None = None  # whether the current generation makes it no node; None: cannot be told
+    can_roll_back: bool = True  # as far as can be told: a node is not taken out of its cluster that way
     busy: Holder | None = None
     unfinished: bool = False
     provision: Provision | None = None
@@ -149,16 +153,33 @@ class _Sealed(msgspec.Struct, frozen=True):
     payload: State
 
 
+class _Resource(msgspec.Struct, frozen=True):
+    phase: str = "baked"
+
+
+class _Generation(msgspec.Struct, frozen=True):
+    resources: tuple[_Resource, ...] = ()
+
+
+class _SealedGeneration(msgspec.Struct, frozen=True):
+    payload: _Generation
+
+
 def read_status(*, root: Path = STATE_ROOT, run: Path = RUN_ROOT) -> NodeStatus:
     """Nothing is raised for what is missing, damaged or not for this user's eyes."""
     reader = _Reader()
     agent = reader.decode(run / STATUS_FILE, AgentStatus)
     lock = reader.find_holder(run / AGENT_LOCK)
     sealed = reader.decode(root / "state.json", _Sealed)
+    state = sealed.payload if sealed else None
+    prepared = reader.is_prepared(root, state.current) if state else None
+    before = reader.is_prepared(root, state.previous) if state else None
     return NodeStatus(
         agent=agent,
         agent_runs=_find_agent(agent) if str(run / AGENT_LOCK) in reader.unreadable else lock is not None,
-        state=sealed.payload if sealed else None,
+        state=state,
+        prepared=prepared,
+        can_roll_back=prepared is True or before is not True,
         busy=reader.find_holder(root / "lock"),
         unfinished=reader.exists(root / "journal"),
         provision=reader.decode(root / "provision.json", Provision),
@@ -241,6 +262,12 @@ class _Reader:
         except (msgspec.MsgspecError, UnicodeDecodeError):
             self.unreadable[str(path)] = None
             return None
+
+    def is_prepared(self, root: Path, generation: str | None) -> bool | None:
+        """Whether it makes its machine no node; None where there is none, or it cannot be read."""
+        path = root / "generations" / f"{generation}.json"
+        found = self.decode(path, _SealedGeneration) if generation else None
+        return None if found is None else all(each.phase == "baked" for each in found.payload.resources)
 
     def read_tail(self, path: Path) -> bytes:
         return self._read(path, tail=_TAIL) or b""

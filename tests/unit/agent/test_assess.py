@@ -17,6 +17,7 @@ SOON = Pause(failure=FAILURE, stamp="s", until=10.0)
 NEVER = Pause(failure=FAILURE, stamp="s")
 NEW = Situation(config="c", stamp="s")
 NODE = replace(NEW, current="g")
+PREPARED = replace(NODE, prepared=True)
 WELL = Findings()
 ILL = Findings(faults={KUBELET: "kubelet does not answer"}, given_up=(KUBELET,))
 INVALID = Findings(invalid=FAILURE)
@@ -31,6 +32,9 @@ INVALID = Findings(invalid=FAILURE)
         (NEW, Mind(pause=NEVER), WELL, Task.WAIT, Phase.RESTING, "BootstrapFailed", False),
         (replace(NEW, busy=True), Mind(), WELL, Task.WAIT, Phase.WAITING, "Busy", False),
         (NEW, Mind(), INVALID, Task.WAIT, Phase.RESTING, "ConfigurationInvalid", False),
+        (PREPARED, Mind(), INVALID, Task.WAIT, Phase.WAITING, "Prepared", False),
+        (PREPARED, Mind(pause=SOON), WELL, Task.WAIT, Phase.WAITING, "BootstrapFailed", False),
+        (replace(PREPARED, busy=True), Mind(), WELL, Task.WAIT, Phase.WAITING, "Busy", False),
         (NODE, Mind(), WELL, Task.WAIT, Phase.SUPERVISING, "AsConfigured", True),
         (replace(NODE, busy=True), Mind(), WELL, Task.WAIT, Phase.SUPERVISING, "AsConfigured", True),
         (NODE, Mind(needs="drain"), WELL, Task.WAIT, Phase.SUPERVISING, "AsConfigured", True),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from flexnode.components.layout import KUBELET
 from flexnode.errors import FlexError, HostError
 from flexnode.generation import Desired, Stopped
 from flexnode.generation.durable import seal
@@ -14,7 +15,7 @@ from flexnode.kube.nodes import NODES
 from flexnode.resources import Disruption
 from flexnode.secret import Secret
 from unit.agent.samples import NODE, World, leave
-from unit.generation.samples import make_node
+from unit.generation.samples import Crash, make_node
 
 OLD = {"versions": {"kubernetes": "1.34.0"}}
 NEW = {"versions": {"kubernetes": "1.35.0"}}
@@ -216,6 +217,73 @@ class TestAdoption:
         joined.boot()
         joined.live(60)
         assert joined.state.current == make_node(kubelet="1.35.0").id
+
+
+class TestPreparedMachine:
+    @pytest.fixture
+    def prepared(self, world: World) -> World:
+        """By a person, or in the image that it was started from; the configuration comes later."""
+        world.lab.activation.activate(make_node().baked(), operation="prepare")
+        world.lab.host.writes.clear()
+        world.config_file.unlink()
+        return world
+
+    def test_it_waits_for_a_configuration_and_says_so(self, prepared: World) -> None:
+        prepared.live(7200)
+        assert prepared.work.asked == []
+        assert prepared.lab.host.writes == []
+        status = prepared.status
+        assert (status.phase, status.reason, status.prepared) == ("waiting", "Prepared", True)
+        assert status.generation == make_node().baked().id
+        assert status.failure is not None
+        assert status.failure.code == "config/not-found"
+
+    def test_it_joins_as_soon_as_there_is_one(self, prepared: World) -> None:
+        prepared.live(60)
+        prepared.configure()
+        prepared.live(60)
+        assert prepared.work.asked == ["bootstrap"]
+        assert prepared.state.current == make_node().id
+        assert "Bootstrapped" in prepared.events
+        assert prepared.status.healthy
+        assert not prepared.status.prepared
+
+    def test_a_join_that_does_not_work_is_kept_told_and_tried_again(self, prepared: World) -> None:
+        """The cluster may know the node by now: going back would leave it there."""
+
+        def verify(*_: object) -> None:
+            raise HostError("not Ready yet", code="node/not-ready", transient=True)
+
+        works = prepared.lab.verify
+        prepared.lab.verify = verify  # type: ignore[assignment]
+        prepared.configure()
+        prepared.live(3600)
+        assert prepared.work.asked.count("bootstrap") > 3
+        assert prepared.lab.host.units.is_active(KUBELET)
+        assert (prepared.status.reason, prepared.status.phase) == ("BootstrapFailed", "waiting")
+        assert "RolledBack" not in prepared.events
+        assert prepared.state.rejected == {}
+        prepared.lab.verify = works
+        prepared.live(600)
+        assert prepared.state.current == make_node().id
+        assert prepared.status.healthy
+
+    def test_preparing_that_was_cut_off_is_ended_and_nothing_more(self, world: World) -> None:
+        world.config_file.unlink()
+
+        def die(moment: str) -> None:
+            if moment.startswith("before start containerd"):
+                raise Crash(moment)
+
+        world.lab.host.hook = die
+        with pytest.raises(Crash):
+            world.lab.activation.activate(make_node().baked(), operation="prepare")
+        world.lab.host.hook = lambda _moment: None
+        world.live(60)
+        assert world.work.asked == ["recover"]
+        assert world.state.current == make_node().baked().id
+        assert world.status.reason == "Prepared"
+        assert world.events == []
 
 
 class TestDrift:

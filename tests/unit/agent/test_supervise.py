@@ -37,6 +37,7 @@ RESTING = Pause(failure=HARD, stamp="s")
 
 FRESH = Situation(config="c", stamp="s")
 JOINED = Situation(desired=Desired.JOINED, current="g", config="c", stamp="s")
+PREPARED = replace(JOINED, prepared=True)
 CONTENT = Mind(generation="g", config="c", checked=NOW - 100)
 DRIFTED = replace(CONTENT, drift=("file:/x",))
 
@@ -66,6 +67,14 @@ DRIFTED = replace(CONTENT, drift=("file:/x",))
         (replace(JOINED, config="newer"), replace(CONTENT, needs="drain", needs_config="new"), Task.APPLY),
         (replace(JOINED, busy=True, config="new"), CONTENT, Task.WAIT),
         (replace(JOINED, desired=Desired.LEFT), CONTENT, Task.IDLE),
+        # A prepared machine joins once it knows where, whatever the configuration was that prepared it.
+        (PREPARED, Mind(), Task.APPLY),
+        (PREPARED, CONTENT, Task.APPLY),
+        (PREPARED, Mind(pause=WAITING), Task.WAIT),
+        (replace(PREPARED, config=""), Mind(), Task.WAIT),
+        (replace(PREPARED, config=""), DRIFTED, Task.WAIT),
+        (replace(PREPARED, unfinished=True), Mind(), Task.APPLY),
+        (replace(PREPARED, unfinished=True, config=""), Mind(), Task.RECOVER),
         # Drift
         (JOINED, replace(CONTENT, checked=None), Task.CHECK),
         (JOINED, replace(CONTENT, checked=NOW - 3600), Task.CHECK),

@@ -91,6 +91,17 @@ def test_drift_illness_and_what_an_administrator_has_to_do_are_told() -> None:
     assert told["to do"].startswith("kubectl taint")
 
 
+def test_a_prepared_machine_is_not_called_joined() -> None:
+    agent = msgspec.structs.replace(AGENT, node="", prepared=True)
+    told = lines(NodeStatus(agent=agent, state=STATE, prepared=True))
+    assert told["node"] == "prepared, in no cluster yet, generation g2"
+    assert lines(NodeStatus(agent=agent))["node"] == told["node"], "what a user sees who is not root"
+
+
+def test_no_way_back_is_offered_that_would_be_refused() -> None:
+    assert "previous" not in lines(NodeStatus(state=STATE, can_roll_back=False))
+
+
 def test_without_an_agent_it_still_says_what_the_machine_is() -> None:
     told = lines(NodeStatus(state=STATE, agent_runs=False))
     assert told["node"] == "joined, generation g2"

@@ -25,6 +25,7 @@ from flexnode.generation import (
     Desired,
     Ending,
     Failure,
+    Generation,
     Moment,
     Name,
     NodeState,
@@ -34,6 +35,7 @@ from flexnode.generation import (
 from flexnode.generation.lock import hold
 from flexnode.generation.steps import Timing
 from flexnode.host import Command, run
+from unit.generation.samples import make_node
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 AGENT = AgentStatus(
@@ -75,6 +77,34 @@ def test_the_state_that_activations_write_is_what_is_read(root: Path, directory:
     assert state is not None
     assert (state.current, state.previous, state.desired) == ("g2", "g1", "joined")
     assert state.rejected["g3"].reason == "it did not become Ready"
+
+
+PREPARED = make_node().baked()
+
+
+@pytest.mark.parametrize(
+    ("current", "previous", "prepared", "can_roll_back"),
+    [
+        (make_node(), None, False, True),
+        (PREPARED, None, True, True),
+        (make_node(), PREPARED, False, False),
+        (make_node(), make_node(kubelet="1.35.0"), False, True),
+        (PREPARED, make_node(kubelet="1.35.0").baked(), True, True),
+    ],
+)
+def test_whether_the_machine_is_a_node_is_read_from_its_generation(
+    root: Path,
+    directory: StateDirectory,
+    current: Generation,
+    previous: Generation | None,
+    prepared: bool,
+    can_roll_back: bool,
+) -> None:
+    for each in filter(None, (current, previous)):
+        directory.save_generation(each, each.id)
+    directory.save_state(NodeState(current=current.id, previous=previous.id if previous else None))
+    found = read(root)
+    assert (found.prepared, found.can_roll_back, found.unreadable) == (prepared, can_roll_back, ())
 
 
 def test_the_record_of_the_last_bootstrap_is_what_is_read(root: Path, directory: StateDirectory) -> None:
