@@ -86,6 +86,13 @@ FLOWS = [
         ask=lambda world: world.bootstrap(**NEWER),
     ),
     Flow(name="rollback", prepare=upgraded, ask=go_back),
+    Flow(name="prepare", ask=lambda world: world.prepare(**OLDER)),
+    Flow(
+        name="join",
+        prepare=lambda world: world.prepare(**OLDER),
+        ask=lambda world: world.bootstrap(**OLDER),
+    ),
+    Flow(name="undo", prepare=lambda world: world.prepare(**OLDER), ask=leave),
     Flow(name="unbootstrap", prepare=lambda world: world.bootstrap(**OLDER), ask=leave),
 ]
 
@@ -155,6 +162,25 @@ def test_a_flow_that_was_cut_off_ends_as_if_nothing_had_happened(
             flow.ask(world)
             assert ending(world) == wanted, f"died {plug.seen[number]}"
             assert world.books.open == []
+
+
+def test_a_machine_whose_preparation_was_cut_off_becomes_the_same_node(folder: Path) -> None:
+    """What was begun ahead of the join is gone on with by the join itself."""
+    with open_scene(folder / "undisturbed", FLOWS[0]) as world:
+        world.bootstrap(**OLDER)
+        wanted = ending(world)
+    with open_scene(folder / "seen", FLOWS[0]) as world:
+        plug = Plug()
+        world.host.hook = plug.tick
+        world.prepare(**OLDER)
+    for number in choose(plug.seen):
+        with open_scene(folder / str(number), FLOWS[0]) as world:
+            world.host.hook = Plug(fatal=number).tick
+            with pytest.raises(Crash):
+                world.prepare(**OLDER)
+            world.host.hook = lambda _moment: None
+            world.bootstrap(**OLDER)
+            assert ending(world) == wanted, f"died {plug.seen[number]}"
 
 
 def test_a_node_that_was_cut_off_while_it_left_does_not_come_back(folder: Path) -> None:

@@ -37,33 +37,55 @@ class Duration(click.ParamType[float]):
     help="Until when the node must be Ready.  [default: agent.bootstrapTimeout for a first join, 15m; "
     "agent.verifyTimeout for a change, 5m]",
 )
+@click.option(
+    "--prepare",
+    is_flag=True,
+    help="Install what needs no cluster, and stop there: for a template, or well ahead of the join.",
+)
 @click.option("--retry", is_flag=True, help="Try a generation again that did not work.")
 @click.option("--ignore", metavar="NAME,…", multiple=True, help="Preflight checks to leave out.")
 @config_options
 @verb_options
 def bootstrap(
-    timeout: float | None, retry: bool, ignore: tuple[str, ...], config: ConfigChoice, output: str
+    timeout: float | None,
+    prepare: bool,
+    retry: bool,
+    ignore: tuple[str, ...],
+    config: ConfigChoice,
+    output: str,
 ) -> int:
     """Make this machine a node of its cluster; returns when the Node is Ready.
 
     Safe to run again: on a joined node it applies a changed configuration now, with the smallest disruption,
     and changes nothing where nothing is to be done. What is interrupted is gone on with.
+
+    With --prepare the configuration need not name a cluster, and none is asked: programs, settings and images
+    come, containerd runs, and kubelet waits. The next bootstrap, or an agent that finds a configuration to
+    join with, adds only what is left.
     """
-    from flexnode.flows.bootstrap import BootstrapOptions
+    from flexnode.flows.bootstrap import BootstrapOptions, prepare_machine
     from flexnode.flows.bootstrap import bootstrap as join
     from flexnode.flows.preflight import parse_names
     from flexnode.generation.outcome import Result
 
     options = BootstrapOptions(seconds=timeout, retry=retry, ignore=parse_names(ignore))
     require_root("bootstrap")
-    resolved = config.load()
+    resolved = config.load(complete=not prepare)
     with open_workplace() as workplace:
-        outcome = join(resolved, workplace, options)
-    headlines = {
+        outcome = (prepare_machine if prepare else join)(resolved, workplace, options)
+    preparing = {
+        Result.CONFIRMED: "the machine is prepared, and joins no cluster yet",
+        Result.UNCHANGED: "nothing to do: the machine is prepared",
+        Result.ROLLED_BACK: "the change did not work; the machine is prepared as it was before",
+        Result.UNCONFIRMED: "everything is in place, and does not work yet",
+        Result.DEGRADED: "the machine is not as it should be",
+    }
+    joining = {
         Result.CONFIRMED: "the node is Ready",
         Result.UNCHANGED: "nothing to do: the node is as it should be",
         Result.ROLLED_BACK: "the change did not work; the node is Ready as it was before",
         Result.UNCONFIRMED: "everything is in place, and the node is not Ready yet",
         Result.DEGRADED: "the node is not as it should be",
     }
+    headlines = preparing if prepare else joining
     return finish(outcome, headlines.get(outcome.result, outcome.result.value), output)

@@ -19,17 +19,22 @@ if TYPE_CHECKING:
 @click.argument(
     "operation", type=click.Choice(["bootstrap", "unbootstrap"]), default="bootstrap", required=False
 )
+@click.option("--prepare", is_flag=True, help="Of bootstrap only what needs no cluster.")
 @config_options
 @verb_options
-def plan(operation: str, config: ConfigChoice, output: str) -> int:
+def plan(operation: str, prepare: bool, config: ConfigChoice, output: str) -> int:
     """Show what bootstrap (or unbootstrap) would change, and what that costs the node. Nothing is changed.
 
     Exit code 0: nothing to do; 10: changes.
     """
-    from flexnode.flows.planning import plan_bootstrap, plan_unbootstrap
+    from flexnode.flows.planning import plan_bootstrap, plan_preparation, plan_unbootstrap
 
+    if prepare and operation != "bootstrap":
+        raise click.UsageError("--prepare is a part of bootstrap")
     with open_workplace() as workplace:
-        if operation == "bootstrap":
+        if prepare:
+            found = plan_preparation(config.load(complete=False), workplace)
+        elif operation == "bootstrap":
             found = plan_bootstrap(config.load(), workplace)
         else:
             found = plan_unbootstrap(workplace)

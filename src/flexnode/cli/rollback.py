@@ -26,8 +26,9 @@ def rollback(timeout: float, config: ConfigChoice, output: str) -> int:
     require_root("rollback")
     with open_workplace() as workplace:
         outcome = go_back(workplace, seconds=timeout, spec=find_spec(config))
+    goal = "the node is Ready" if outcome.joined else "the machine is prepared"
     headlines = {
-        Result.CONFIRMED: "the node is Ready as it was before",
+        Result.CONFIRMED: f"{goal} as it was before",
         Result.UNCHANGED: "nothing to do: the node is at that generation",
         Result.ROLLED_BACK: "the generation before does not work; the node stays as it is",
         Result.DEGRADED: "the node is not as it should be",

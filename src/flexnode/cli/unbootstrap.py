@@ -8,6 +8,7 @@ from flexnode.cli.config import ConfigChoice, config_options
 from flexnode.cli.operation import confirm, find_spec, finish, open_workplace, require_root
 from flexnode.cli.output import verb_options
 
+ONLY_PREPARED = "This removes all that was installed ahead of a join. Go on?"
 QUESTION = "This drains the node, deletes it from its cluster, and removes all that was installed. Go on?"
 
 
@@ -29,15 +30,17 @@ def unbootstrap(yes: bool, force: bool, config: ConfigChoice, output: str) -> in
 
     No configuration is needed; where there is one, it tells the proxy that leads to the cluster.
     """
+    from flexnode.flows.keeping import is_prepared
     from flexnode.flows.unbootstrap import unbootstrap as leave
     from flexnode.generation.outcome import Result
 
     require_root("unbootstrap")
-    confirm(QUESTION, yes=yes)
     with open_workplace() as workplace:
+        prepared = is_prepared(workplace.directory)
+        confirm(ONLY_PREPARED if prepared else QUESTION, yes=yes)
         outcome = leave(workplace, force=force, spec=find_spec(config))
     headlines = {
-        Result.LEFT: "the machine has left its cluster",
+        Result.LEFT: "what was prepared is undone" if prepared else "the machine has left its cluster",
         Result.UNCHANGED: "nothing to do: this machine is no node",
         Result.DEGRADED: "the machine has left its cluster, and something of it is still here",
     }

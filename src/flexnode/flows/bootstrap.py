@@ -1,22 +1,27 @@
-"""A machine becomes a node, or takes over what changed in its configuration: the same call."""
+"""A machine becomes a node, or takes over what changed in its configuration: the same call.
+
+What needs no cluster can come ahead of it: then the machine is *prepared*, and the join finds that in place.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flexnode.config import Resolved
 from flexnode.errors import ConfigError, FlexError
 from flexnode.flows.findings import recall
+from flexnode.flows.node_api import is_node
 from flexnode.flows.operate import prepare
 from flexnode.flows.planning import plan_bootstrap
 from flexnode.flows.preflight import Operation, preflight, relevant, require_passed
 from flexnode.flows.preflight.survey import Machine, survey
-from flexnode.flows.records import BOOTSTRAP, Bootstrapping, record_refusal
-from flexnode.flows.target import make_target
+from flexnode.flows.records import BOOTSTRAP, PREPARE, Bootstrapping, record_refusal
+from flexnode.flows.target import Target, leave_out_cluster, make_machine_target, make_target
 from flexnode.flows.workplace import Workplace
 from flexnode.generation.outcome import Failure, Outcome
+from flexnode.generation.plan import Plan
 from flexnode.host.facts import read_facts
 from flexnode.model.spec import AgentSpec
 
@@ -33,23 +38,55 @@ class BootstrapOptions:
 def bootstrap(resolved: Resolved, workplace: Workplace, options: BootstrapOptions) -> Outcome:
     """Check the machine, compose its node, and activate it. Safe to repeat; a second run changes nothing."""
 
+    def begin() -> tuple[Target, float]:
+        if not is_settled(resolved, workplace):
+            check(resolved, workplace, Operation.BOOTSTRAP, options.ignore)
+        target = make_target(resolved, workplace)
+        return target, choose_time(workplace, target.spec.agent)
+
+    return _carry_out(BOOTSTRAP, begin, workplace, options)
+
+
+def prepare_machine(resolved: Resolved, workplace: Workplace, options: BootstrapOptions) -> Outcome:
+    """Put everything on the machine that a node needs and that needs no cluster, and stop there.
+
+    Only the baked components are asked, and they can see neither a cluster nor a credential: the
+    configuration need not name any. A node, or a machine that began to join, is refused.
+    """
+
+    def begin() -> tuple[Target, float]:
+        target = make_machine_target(resolved, workplace)
+        planner = prepare(workplace, "plan", target=target).activation
+        planner.require_way_to(target.generation)
+        if not changes_nothing(lambda: planner.plan(target.generation)):
+            check(leave_out_cluster(resolved), workplace, Operation.PREPARE, options.ignore)
+        return target, target.spec.agent.bootstrap_timeout
+
+    return _carry_out(PREPARE, begin, workplace, options)
+
+
+def _carry_out(
+    operation: str,
+    begin: Callable[[], tuple[Target, float]],
+    workplace: Workplace,
+    options: BootstrapOptions,
+) -> Outcome:
+    """Activate what `begin` answers, in the time that it answers, and write down how it went."""
     started = workplace.clock.now()
     try:
-        if not is_settled(resolved, workplace):
-            check(resolved, workplace, options.ignore)
-        target = make_target(resolved, workplace)
+        target, seconds = begin()
         bootstrapping = Bootstrapping(started=started, config=target.config)
-        crew = prepare(workplace, BOOTSTRAP, target=target, bootstrapping=bootstrapping)
-        seconds = options.seconds or choose_time(workplace, target.spec.agent)
+        crew = prepare(workplace, operation, target=target, bootstrapping=bootstrapping)
     except FlexError as error:
-        record_refusal(workplace.directory, workplace.clock, started, Failure.of(error))
+        failure = Failure.of(error)
+        record_refusal(workplace.directory, workplace.clock, started, failure, operation=operation)
         raise
     with crew.at_work() as activation:
         outcome = activation.activate(
             target.generation,
-            operation=BOOTSTRAP,
+            operation=operation,
             inputs=target.inputs,
-            seconds=seconds,
+            seconds=options.seconds or seconds,
             retry=options.retry,
         )
     return crew.complete(outcome)
@@ -62,8 +99,12 @@ def is_settled(resolved: Resolved, workplace: Workplace) -> bool:
     """
     if recall(workplace.directory, resolved.spec.cluster.server) is None:
         return False
+    return changes_nothing(lambda: plan_bootstrap(resolved, workplace))
+
+
+def changes_nothing(plan: Callable[[], Plan]) -> bool:
     try:
-        return not plan_bootstrap(resolved, workplace).changes
+        return not plan().changes
     except ConfigError:
         raise
     except FlexError:
@@ -72,13 +113,11 @@ def is_settled(resolved: Resolved, workplace: Workplace) -> bool:
 
 def choose_time(workplace: Workplace, agent: AgentSpec) -> float:
     """How long it may take: a change can be rolled back, and is not waited for as long as a first join."""
-    state = workplace.directory.load_state().value
-    changes = state is not None and state.current is not None
-    return agent.verify_timeout if changes else agent.bootstrap_timeout
+    return agent.verify_timeout if is_node(workplace.directory) else agent.bootstrap_timeout
 
 
-def check(resolved: Resolved, workplace: Workplace, ignore: Sequence[str]) -> None:
-    """Ask the preflight checks that speak about joining; raise if one of them objects."""
+def check(resolved: Resolved, workplace: Workplace, operation: Operation, ignore: Sequence[str]) -> None:
+    """Ask the preflight checks that belong to the operation; raise if one of them objects."""
     machine = Machine(
         host=workplace.host,
         facts=read_facts(workplace.host),
@@ -93,7 +132,7 @@ def check(resolved: Resolved, workplace: Workplace, ignore: Sequence[str]) -> No
     ):
         report = preflight(
             situation,
-            checks=relevant(Operation.BOOTSTRAP),
+            checks=relevant(operation),
             ignore=ignore,
             progress=workplace.progress,
         )

@@ -15,6 +15,7 @@ from flexnode.catalog import Catalog
 from flexnode.clock import Clock
 from flexnode.config import Resolved, fill_detected
 from flexnode.flows.cluster_facts import connect, detect, settle_serving
+from flexnode.flows.node_api import is_node
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.durable import load, remove, save
 from flexnode.kube.facts import ClusterFacts
@@ -48,9 +49,7 @@ def recall(directory: StateDirectory, server: str) -> Findings | None:
     found = load(_path(directory), Findings).value
     if found is None or found.server == server:
         return found
-    state = directory.load_state().value
-    joined = state is not None and state.current is not None
-    return msgspec.structs.replace(found, server=server) if joined and server else None
+    return msgspec.structs.replace(found, server=server) if server and is_node(directory) else None
 
 
 def remember(directory: StateDirectory, findings: Findings) -> None:

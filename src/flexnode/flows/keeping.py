@@ -18,6 +18,12 @@ from flexnode.generation.plan import Plan
 from flexnode.model.spec import NodeSpec
 
 
+def is_prepared(directory: StateDirectory) -> bool:
+    """Whether the machine is prepared for a cluster, and neither in one nor on its way there."""
+    current = find_current(directory)
+    return current is not None and not current.joins and not directory.journal.exists()
+
+
 def find_differences(workplace: Workplace, *, spec: NodeSpec | None = None) -> Plan:
     """What putting the machine back would change. `spec`: where the secrets in its files come from."""
     crew = prepare(workplace, "plan", spec=spec)

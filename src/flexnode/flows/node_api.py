@@ -66,13 +66,22 @@ def find_current(directory: StateDirectory) -> Generation | None:
     return directory.load_generation(state.current).value
 
 
+def is_node(directory: StateDirectory) -> bool:
+    """Whether the machine is confirmed as a node, and not only prepared; so is one that cannot be read."""
+    state = directory.load_state().value
+    if state is None or state.current is None:
+        return False
+    current = find_current(directory)
+    return current is None or current.joins
+
+
 def find_joined_name(directory: StateDirectory, host: Host) -> str:
     """The name of the Node that this machine is, or became without being confirmed; empty: of none."""
     current = find_current(directory)
-    if current is not None:
+    if current is not None and current.joins:
         return find_node_name(current) or ""
     if not has_joined(host):
         return ""
     tried = (directory.load_generation(identity).value for identity in directory.known_generations())
-    names = {find_node_name(each) or "" for each in tried if each is not None}
+    names = {find_node_name(each) or "" for each in tried if each is not None and each.joins}
     return names.pop() if len(names) == 1 else ""  # of several nobody can say which one it was

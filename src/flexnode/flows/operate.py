@@ -17,7 +17,7 @@ from flexnode.flows.readiness import Readiness
 from flexnode.flows.records import Bootstrapping, Recorder, open_events
 from flexnode.flows.supply import make_fetch
 from flexnode.flows.target import Target, list_secrets
-from flexnode.flows.watching import Watcher
+from flexnode.flows.watching import PREPARING, TITLES, Watcher
 from flexnode.flows.workplace import Workplace
 from flexnode.generation.activate import Activation
 from flexnode.generation.contents import StoredContents
@@ -77,7 +77,8 @@ def prepare(
     connect = make_connect(host, clock, _find_proxies(spec))
     system_uuid = read_facts(host).system_uuid
     events = open_events(directory, clock, operation)
-    watcher = Watcher(progress=workplace.progress, events=events)
+    titles = TITLES if target is None or target.generation.joins else PREPARING
+    watcher = Watcher(progress=workplace.progress, events=events, titles=titles)
     recorder = Recorder(directory=directory, clock=clock, events=events, bootstrapping=bootstrapping)
     leaving = Leaving(
         host=host,

@@ -1,5 +1,7 @@
 """The gate that a generation has to pass: the node works here, and its cluster says so too.
 
+A machine that is only prepared has to start a sandbox; its kubelet waits for a cluster, and does not run.
+
 Ready alone proves little. A Node stays Ready for some 40 s after its kubelet died, and one whose runtime can
 start no pod goes Ready all the same.
 """
@@ -29,7 +31,6 @@ STABLE = 20.0
 """For so many seconds both units must have been running without a restart."""
 
 _PAUSE = 1.0
-_UNITS = (CONTAINERD, KUBELET)
 _UNREACHABLE = frozenset(
     {
         Code.UNREACHABLE,
@@ -79,7 +80,8 @@ class Readiness:
                 deadline.extend(now - last)
             last = now
             if deadline.passed:
-                raise _too_late(unmet, deadline)
+                goal = "become Ready" if watch.node else "come to work"
+                raise _too_late(unmet, goal, deadline)
             self.progress.note(unmet.message)
             self.clock.sleep(_PAUSE)
 
@@ -115,7 +117,7 @@ class _Watch:
         return missing or self._find_instability()
 
     def _look_here(self) -> FlexError | None:
-        for name in _UNITS:
+        for name in (CONTAINERD,) if self.node is None else (CONTAINERD, KUBELET):
             unit = self.gate.host.units.find(name)
             if not unit.active:
                 self._invocations.pop(name, None)
@@ -133,9 +135,20 @@ class _Watch:
             except FlexError as error:
                 return error
             self._sandbox = True
+        if self.node is None:
+            return self._find_stray_kubelet()
         if fault := self.gate.find_kubelet_fault():
             return _pending("node/kubelet-unhealthy", fault, f"see journalctl -u {KUBELET}")
         return None
+
+    def _find_stray_kubelet(self) -> FlexError | None:
+        if not self.gate.host.units.find(KUBELET).active:
+            return None
+        return FlexError(
+            f"{KUBELET} runs, and this machine is in no cluster",
+            code="node/stray-kubelet",
+            hint=f"find out what started it (journalctl -u {KUBELET}), stop it, and run this again",
+        )
 
     def _look_there(self) -> FlexError | None:
         if self.node is None:
@@ -182,6 +195,8 @@ class _Watch:
         return _pending("node/silent", "kubelet has not renewed the node's Lease since it was started")
 
     def _find_instability(self) -> FlexError | None:
+        if self.node is None:
+            return None  # no pods are entrusted to it yet
         now = self.gate.clock.monotonic()
         youngest = max(each.seen for each in self._invocations.values())
         if now - youngest >= STABLE:
@@ -195,9 +210,9 @@ def _pending(code: str, message: str, hint: str = "") -> FlexError:
     return FlexError(message, code=code, transient=True, hint=hint)
 
 
-def _too_late(unmet: FlexError, deadline: Deadline) -> FlexError:
+def _too_late(unmet: FlexError, goal: str, deadline: Deadline) -> FlexError:
     return FlexError(
-        f"the node did not become Ready within {deadline.elapsed:.0f} s: {unmet.message}",
+        f"the node did not {goal} within {deadline.elapsed:.0f} s: {unmet.message}",
         code=unmet.code,
         transient=True,
         hint=unmet.hint,

@@ -21,6 +21,8 @@ from flexnode.generation.outcome import Failure
 from flexnode.generation.steps import Moment, Name, Timing
 
 BOOTSTRAP = "bootstrap"
+PREPARE = "prepare"
+"""What of a bootstrap goes ahead of the join, and is recorded as one."""
 
 EVENTS_LIMIT = 4 << 20
 """A log that has grown so large is put aside, in place of the one that was put aside before."""
@@ -33,8 +35,12 @@ _QUIET = frozenset({Name.JOURNAL, Name.LEDGER, Name.STATE})
 
 
 class Provision(msgspec.Struct, frozen=True, kw_only=True):
-    """`provision.json`: the result of the last bootstrap. Scripts read it: no field is ever left out."""
+    """`provision.json`: the result of the last bootstrap, or of what went ahead of one.
 
+    Scripts read it: no field is ever left out.
+    """
+
+    operation: str = BOOTSTRAP
     result: str
     started: datetime
     ended: datetime
@@ -148,7 +154,14 @@ class Recorder:
             self.warnings.append(f"how it went could not be written down: {error.message}")
 
 
-def record_refusal(directory: StateDirectory, clock: Clock, started: datetime, failure: Failure) -> None:
+def record_refusal(
+    directory: StateDirectory,
+    clock: Clock,
+    started: datetime,
+    failure: Failure,
+    *,
+    operation: str = BOOTSTRAP,
+) -> None:
     """Write down that a bootstrap ended before it came to change anything.
 
     Nothing is written of one that met another operation, which has the last word: while that one runs, and
@@ -157,16 +170,16 @@ def record_refusal(directory: StateDirectory, clock: Clock, started: datetime, f
     if failure.code == BUSY:
         return
     seconds = round((clock.now() - started).total_seconds(), 3)
-    ending = Ending(operation=BOOTSTRAP, started=started, seconds=seconds, failure=failure)
+    ending = Ending(operation=operation, started=started, seconds=seconds, failure=failure)
     recorder = Recorder(
         directory=directory,
         clock=clock,
-        events=open_events(directory, clock, BOOTSTRAP),
+        events=open_events(directory, clock, operation),
         bootstrapping=Bootstrapping(started=started),
     )
     with suppress(FlexError):  # what keeps it from being written is hardly the news
         directory.prepare()
-        with hold(directory.lock, BOOTSTRAP, clock=clock):
+        with hold(directory.lock, operation, clock=clock):
             last = find_provision(directory)
             if last is None or last.ended <= started:
                 recorder(ending)
@@ -174,6 +187,7 @@ def record_refusal(directory: StateDirectory, clock: Clock, started: datetime, f
 
 def _describe(ending: Ending, bootstrapping: Bootstrapping, clock: Clock) -> Provision:
     provision = Provision(
+        operation=ending.operation,
         result=ending.result,
         started=bootstrapping.started,
         ended=clock.now(),

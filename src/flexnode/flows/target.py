@@ -7,14 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from flexnode.components.identity import node_name
-from flexnode.components.inputs import Parts
+from flexnode.components.inputs import MachineInputs, Parts
 from flexnode.components.join_token import TOKEN
 from flexnode.components.joining import NodeInputs
+from flexnode.components.machine import compose_machine
 from flexnode.components.node import compose_node
 from flexnode.components.node_proxy import HTTP, HTTPS
 from flexnode.config import Resolved, digest
 from flexnode.errors import ConfigError
-from flexnode.flows.findings import Filled, fill, find_out, recall, remember
+from flexnode.flows.findings import fill, find_out, recall, remember
 from flexnode.flows.node_api import NAME_CHANGED, find_joined_name
 from flexnode.flows.package_files import choose_package_files
 from flexnode.flows.parts import choose_parts, load_spec_catalog
@@ -22,8 +23,9 @@ from flexnode.flows.workplace import Workplace
 from flexnode.generation.contents import Secrets
 from flexnode.generation.generation import Generation
 from flexnode.host.facts import read_facts
+from flexnode.model.credentials import Credentials
 from flexnode.model.facts import Facts
-from flexnode.model.spec import NodeSpec
+from flexnode.model.spec import ClusterSpec, IdentitySpec, NodeSpec
 from flexnode.secret import Secret
 
 
@@ -38,7 +40,7 @@ class Target:
     spec: NodeSpec
     parts: Parts
     facts: Facts
-    node: str
+    node: str  # empty: it joins no cluster
     config: str  # the digest of the effective configuration
     inputs: str
     secrets: Secrets
@@ -71,7 +73,7 @@ def make_target(resolved: Resolved, workplace: Workplace, *, keep: bool = True) 
         facts=facts,
         node=node_name(inputs),
         config=digest(filled.resolved),
-        inputs=_name_inputs(filled, generation),
+        inputs=_name_inputs(filled.resolved, generation),
         secrets=list_secrets(filled.spec),
     )
 
@@ -88,6 +90,33 @@ def require_same_name(workplace: Workplace, name: str) -> None:
         )
 
 
+def make_machine_target(resolved: Resolved, workplace: Workplace) -> Target:
+    """Compose what of the node needs no cluster: none is asked, and no credential is looked at."""
+    facts, spec = read_facts(workplace.host), leave_out_cluster(resolved).spec
+    parts = choose_parts(load_spec_catalog(spec), spec, facts)
+    generation = compose_machine(MachineInputs(machine=spec.machine, parts=parts, facts=facts))
+    return Target(
+        generation=generation,
+        spec=spec,
+        parts=parts,
+        facts=facts,
+        node="",
+        config=digest(resolved),
+        inputs=_name_inputs(resolved, generation),
+        secrets={},
+    )
+
+
+def leave_out_cluster(resolved: Resolved) -> Resolved:
+    """The configuration without what only a node needs. A proxy's password is needed to fetch files."""
+    known = resolved.spec.credentials
+    proxies = Credentials(http_proxy=known.http_proxy, https_proxy=known.https_proxy)
+    alone = replace(
+        resolved.spec, cluster=ClusterSpec(), identity=IdentitySpec(), azure=None, credentials=proxies
+    )
+    return replace(resolved, spec=alone)
+
+
 def list_secrets(spec: NodeSpec) -> Secrets:
     """How each secret of a node is read, at the moment it is written and not before."""
     credentials = spec.credentials
@@ -99,6 +128,6 @@ def _giver(secret: Secret) -> Callable[[], Secret]:
     return lambda: secret
 
 
-def _name_inputs(filled: Filled, generation: Generation) -> str:
-    names = f"{digest(filled.resolved)}\n{generation.id}\n"
+def _name_inputs(resolved: Resolved, generation: Generation) -> str:
+    names = f"{digest(resolved)}\n{generation.id}\n"
     return hashlib.sha256(names.encode()).hexdigest()[:16]

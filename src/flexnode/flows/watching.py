@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ from flexnode.flows.records import Events
 from flexnode.generation.steps import Moment, Name
 from flexnode.progress import Progress
 
-_TITLES = {
+TITLES: Mapping[Name, str] = {
     Name.STAGE: "stage its files",
     Name.PLAN: "compare the machine with it",
     Name.APPLY: "apply",
@@ -18,6 +19,8 @@ _TITLES = {
     Name.ROLL_BACK: "go back",
     Name.CONFIRM: "confirm",
 }
+
+PREPARING: Mapping[Name, str] = {**TITLES, Name.VERIFY: "see that it can start pods"}
 
 _MANY = frozenset({Name.APPLY, Name.RESTART})
 """Steps that come one for each resource: people see them as one, with the key as its note."""
@@ -33,11 +36,12 @@ class Watcher:
 
     progress: Progress
     events: Events
+    titles: Mapping[Name, str] = field(default_factory=lambda: TITLES)
     _open: list[tuple[Name, ExitStack]] = field(default_factory=list)
 
     def __call__(self, moment: Moment, name: Name, key: str, /) -> None:
         self.events(moment, name, key)
-        if name not in _TITLES:
+        if name not in self.titles:
             return
         if moment is Moment.BEGIN:
             self._begin(name, key)
@@ -56,7 +60,7 @@ class Watcher:
             if self._open and self._open[-1][0] in _MANY:
                 self._end(self._open[-1][0])
             stack = ExitStack()
-            stack.enter_context(self.progress.step(_TITLES[name]))
+            stack.enter_context(self.progress.step(self.titles[name]))
             self._open.append((name, stack))
         if name in _MANY:
             self.progress.note(key)

@@ -37,7 +37,7 @@ class Terminal:
     err: str = ""
 
     def type(self, verb: str, *words: str, **sections: Any) -> int:
-        self.world.resolved(**sections)  # writes the configuration
+        self.world.resolved(complete=False, **sections)  # writes the configuration
         config = str(self.world.folder / "etc" / "config.json")
         arguments = [verb, *words, "--config", config]
         code = run(root, "aks-flex-node", arguments, given=self.world.workplace)
@@ -77,6 +77,39 @@ def test_from_a_machine_to_a_node_and_back(terminal: Terminal) -> None:
     assert terminal.type("unbootstrap", "--yes") == 0
     assert terminal.out.startswith("nothing to do: this machine is no node\n")
     assert terminal.type("plan", "unbootstrap") == 0
+
+
+def test_ahead_of_the_join(terminal: Terminal) -> None:
+    """For a template: no cluster is named, and none is there."""
+    alone: dict[str, Any] = {"cluster": {}, "auth": {}, "versions": {"kubernetes": "1.35"}}
+    terminal.world.api_down = True
+    assert terminal.type("bootstrap", **alone) == 2, "a node needs a cluster"
+    assert terminal.type("plan", "--prepare", **alone) == 10
+    assert "kubelet.service" in terminal.out
+    assert "start kubelet" not in terminal.out
+    assert terminal.type("bootstrap", "--prepare", **alone) == 0
+    assert terminal.out.startswith("the machine is prepared, and joins no cluster yet\n")
+    assert terminal.type("bootstrap", "--prepare", **alone) == 0
+    assert terminal.out.startswith("nothing to do: the machine is prepared\n")
+    assert terminal.type("plan", "bootstrap", "--prepare", **alone) == 0
+    assert terminal.type("unbootstrap", "--yes", **alone) == 0
+    assert terminal.out.startswith("what was prepared is undone\n")
+
+
+def test_from_a_prepared_machine_to_a_node(terminal: Terminal) -> None:
+    terminal.type("bootstrap", "--prepare")
+    assert terminal.type("plan") == 10
+    assert "containerd" not in terminal.out
+    assert terminal.type("bootstrap") == 0
+    assert terminal.out.startswith("the node is Ready\n")
+    assert terminal.type("rollback") == 1
+    assert "generation/would-leave" in terminal.err
+    assert "`aks-flex-node unbootstrap`" in terminal.err
+    assert terminal.type("bootstrap", "--prepare") == 1
+    assert terminal.type("plan", "--prepare") == 1
+    assert terminal.type("plan", "unbootstrap", "--prepare") == 2
+    assert "--prepare" in terminal.err
+    assert terminal.type("plan") == 0
 
 
 def test_programs_get_one_document_from_each(terminal: Terminal) -> None:

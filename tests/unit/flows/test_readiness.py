@@ -100,9 +100,37 @@ def test_a_node_is_ready_once_its_services_have_run_for_a_while(scene: Scene) ->
     assert scene.wait() == STABLE
 
 
-def test_a_machine_that_joins_no_cluster_asks_none(scene: Scene) -> None:
-    assert scene.wait(BAKED) == STABLE
-    assert scene.connected == 0
+@pytest.fixture
+def alone(scene: Scene) -> Scene:
+    """A machine that is only prepared: its kubelet waits for a cluster."""
+    scene.host.units.stop(KUBELET)
+    return scene
+
+
+def test_a_machine_that_joins_no_cluster_asks_none_and_does_not_wait_for_kubelet(alone: Scene) -> None:
+    assert alone.wait(BAKED) == 0
+    assert alone.connected == 0
+
+
+def test_a_machine_that_can_start_no_sandbox_is_not_prepared(alone: Scene) -> None:
+    alone.host.runtime.sandbox_failure = HostError("seccomp is not supported", code="cri/sandbox")
+    with pytest.raises(FlexError) as caught:
+        alone.wait(BAKED)
+    assert caught.value.code == "cri/sandbox"
+
+
+def test_a_machine_whose_runtime_stands_still_is_not_prepared(alone: Scene) -> None:
+    alone.host.units.stop(CONTAINERD)
+    with pytest.raises(FlexError, match="did not come to work within 60 s") as caught:
+        alone.wait(BAKED, seconds=60)
+    assert caught.value.code == "node/unit-down"
+
+
+def test_a_kubelet_that_runs_without_a_cluster_is_somebody_s_mistake(scene: Scene) -> None:
+    """A template with it would start as many stray kubelets as there are machines."""
+    with pytest.raises(FlexError) as caught:
+        scene.wait(BAKED)
+    assert caught.value.code == "node/stray-kubelet"
 
 
 NOT_READY = [{"type": "Ready", "status": "False", "message": "the CNI plugin is not initialized"}]

@@ -87,6 +87,7 @@ def test_scripts_read_it_as_json_whose_fields_are_always_there(
     path = directory.root / "provision.json"
     written = json.loads(path.read_text())
     assert written == {
+        "operation": "bootstrap",
         "result": "confirmed",
         "started": "2026-01-01T00:00:00Z",
         "ended": "2026-01-01T00:00:00Z",

@@ -32,7 +32,7 @@ from flexnode.components.layout import (
 )
 from flexnode.config import Resolved, load_config
 from flexnode.errors import KubeError
-from flexnode.flows.bootstrap import BootstrapOptions, bootstrap
+from flexnode.flows.bootstrap import BootstrapOptions, bootstrap, prepare_machine
 from flexnode.flows.workplace import Workplace
 from flexnode.generation import Outcome, StateDirectory
 from flexnode.host.command import Completed
@@ -140,17 +140,22 @@ class World:
             f"jws-kubeconfig-{identifier}": f"{head}..{_encode(signature)}",
         }
 
-    def resolved(self, **sections: Any) -> Resolved:
+    def resolved(self, *, complete: bool = True, **sections: Any) -> Resolved:
         folder = self.folder / "etc"
         folder.mkdir(exist_ok=True)
         path = folder / "config.json"
         path.touch(mode=0o600)
         path.write_text(json.dumps({**self.config, **sections}))
-        return load_config(path, environ={}, image=folder / "none")
+        return load_config(path, environ={}, image=folder / "none", complete=complete)
 
     def bootstrap(self, *, retry: bool = False, **sections: Any) -> Outcome:
         options = BootstrapOptions(retry=retry)
         return bootstrap(self.resolved(**sections), self.workplace, options)
+
+    def prepare(self, **sections: Any) -> Outcome:
+        """What needs no cluster, from a configuration that names none."""
+        complete = {"cluster": {}, "auth": {}, **sections}
+        return prepare_machine(self.resolved(complete=False, **complete), self.workplace, BootstrapOptions())
 
     def run_kubelet(self) -> None:
         """What kubelet would do in this moment: join if it can, and say that it is alive."""

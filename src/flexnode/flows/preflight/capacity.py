@@ -116,7 +116,7 @@ def _shortage(situation: Situation, volume: Volume, need: int) -> Finding:
         f" {render_size(need - volume.free)} are missing"
     )
     hint = f"free space on {volume.mount}, grow it, or mount a larger disk at /var/lib"
-    if situation.ours.started:
+    if situation.ours.installed:
         # Most of it is there already; how much is not is known, and checked, when it is staged.
         return warning("preflight/disk-tight", message, hint=hint)
     return error("preflight/disk-space", message, hint=hint, transient=True)

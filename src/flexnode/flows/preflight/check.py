@@ -22,6 +22,7 @@ class Level(StrEnum):
 class Operation(StrEnum):
     """What runs checks by itself, before it touches anything."""
 
+    PREPARE = "prepare"  # what of a bootstrap needs no cluster
     BOOTSTRAP = "bootstrap"
     UPGRADE = "upgrade"
     UNBOOTSTRAP = "unbootstrap"

@@ -23,8 +23,10 @@ from flexnode.flows.preflight import (
 from flexnode.flows.preflight.check import Check, Operation
 
 ALWAYS = frozenset(Operation)
-STARTING = frozenset({Operation.BOOTSTRAP})
-CHANGING = frozenset({Operation.BOOTSTRAP, Operation.UPGRADE})
+JOINING = frozenset({Operation.BOOTSTRAP})
+STARTING = JOINING | {Operation.PREPARE}
+CHANGING_NODE = JOINING | {Operation.UPGRADE}
+CHANGING = STARTING | {Operation.UPGRADE}
 
 CHECKS: tuple[Check, ...] = (
     Check(name="root", title="whether root runs it", run=machine.check_root, before=ALWAYS),
@@ -76,20 +78,20 @@ CHECKS: tuple[Check, ...] = (
         title="this machine's clock against the API server's",
         run=timekeeping.check_clock_skew,
         remote=True,
-        before=CHANGING,
+        before=CHANGING_NODE,
     ),
     Check(
         name="hostname",
         title="whether the host name can name a Node",
         run=naming.check_hostname,
-        before=STARTING,
+        before=JOINING,
     ),
     Check(
         name="node-name",
         title="whether the Node of that name is this machine, or nobody",
         run=naming.check_node_name,
         remote=True,
-        before=STARTING,
+        before=JOINING,
     ),
     Check(
         name="dns",
@@ -102,35 +104,35 @@ CHECKS: tuple[Check, ...] = (
         name="proxy",
         title="whether proxy settings fit together, and exempt the cluster",
         run=proxy.check_proxy,
-        before=STARTING,
+        before=JOINING,
     ),
     Check(
         name="api-server",
         title="whether the API server answers",
         run=reach.check_api_server,
         remote=True,
-        before=CHANGING,
+        before=CHANGING_NODE,
     ),
     Check(
         name="ca",
         title="whether the API server's certificate comes from the cluster's CA",
         run=reach.check_ca,
         remote=True,
-        before=CHANGING,
+        before=CHANGING_NODE,
     ),
     Check(
         name="token",
         title="whether the cluster accepts the bootstrap token, or the node's certificate",
         run=reach.check_token,
         remote=True,
-        before=CHANGING,
+        before=CHANGING_NODE,
     ),
     Check(
         name="version-skew",
         title="kubelet's version against the API server's",
         run=cluster.check_version_skew,
         remote=True,
-        before=CHANGING,
+        before=CHANGING_NODE,
     ),
     Check(
         name="kube-proxy",
@@ -177,7 +179,7 @@ CHECKS: tuple[Check, ...] = (
         run=supplies.check_dpkg,
         before=ALWAYS,
     ),
-    Check(name="ports", title="TCP ports 10250, 10248, 10256", run=ports.check_ports, before=STARTING),
+    Check(name="ports", title="TCP ports 10250, 10248, 10256", run=ports.check_ports, before=JOINING),
     Check(
         name="containerd-socket",
         title="who listens on containerd's socket",
@@ -212,14 +214,14 @@ CHECKS: tuple[Check, ...] = (
         name="firewall",
         title="packet filters that would drop what nodes and pods send",
         run=firewall.check_firewall,
-        before=STARTING,
+        before=JOINING,
     ),
     Check(
         name="network-overlap",
         title="this machine's routes against the cluster's pod and service ranges",
         run=network.check_network_overlap,
-        before=STARTING,
+        before=JOINING,
     ),
-    Check(name="mtu", title="the packet size of the default route", run=network.check_mtu, before=STARTING),
+    Check(name="mtu", title="the packet size of the default route", run=network.check_mtu, before=JOINING),
     Check(name="updates", title="needrestart and unattended upgrades", run=updates.check_updates),
 )

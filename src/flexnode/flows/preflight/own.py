@@ -16,7 +16,7 @@ from flexnode.generation.ledger import DiskLedger
 from flexnode.generation.lock import find_holder
 from flexnode.generation.node_state import Desired
 from flexnode.host.door import Host
-from flexnode.resources import Phase, Resource
+from flexnode.resources import Resource
 from flexnode.resources.state import Owned
 
 
@@ -72,9 +72,9 @@ def _load(directory: StateDirectory) -> Ours:
     for identity in known:
         found = directory.load_generation(identity)
         warnings.append(found.warning)
-        mine = found.value.resources if found.value is not None else ()
-        resources += mine
-        joined = joined or (identity == current and any(each.phase is Phase.JOINED for each in mine))
+        if found.value is not None:
+            resources += found.value.resources
+            joined = joined or (identity == current and found.value.joins)
     left = state.value is not None and state.value.desired is Desired.LEFT
     return Ours(
         joined=joined and not left,

@@ -50,7 +50,7 @@ def _is_ours(situation: Situation, listener: Listener, port: int = 0) -> bool:
         return True
     holder = listener.holder
     if holder is None:
-        return situation.ours.started
+        return situation.ours.started if port else situation.ours.installed
     # systemd itself listens for units that start with their first connection: never one of ours.
     return bool(holder.program) and situation.ours.has(f"file:{holder.program}")
 

@@ -39,6 +39,11 @@ class Ours:
         """Whether a node of the product's was put here, be its join confirmed or not."""
         return self.joined or "unit:kubelet.service" in self.keys
 
+    @property
+    def installed(self) -> bool:
+        """Whether a node's programs were put here, be it one or not."""
+        return self.started or "unit:containerd.service" in self.keys
+
     def has(self, *keys: str) -> bool:
         return any(key in self.keys for key in keys)
 

@@ -174,5 +174,11 @@ def test_each_operation_asks_what_could_make_it_fail() -> None:
     ]
     assert {"disk", "artifacts", "version-skew"} <= names[Operation.UPGRADE]
     assert not {"ports", "left-overs", "node-name"} & names[Operation.UPGRADE]
+    assert {"root", "disk", "cgroup2", "artifacts", "packages", "containerd-socket"} <= names[
+        Operation.PREPARE
+    ]
+    assert names[Operation.PREPARE] < names[Operation.BOOTSTRAP]
+    of_clusters = {"api-server", "ca", "token", "node-name", "version-skew", "clock-skew", "hostname"}
+    assert not of_clusters & names[Operation.PREPARE], "a template has neither a cluster nor a name"
     remote = {check.name for check in CHECKS if check.remote}
     assert not remote & names[Operation.UNBOOTSTRAP], "leaving must not depend on anything that can be down"
