@@ -69,7 +69,7 @@ def test_a_changed_setting_restarts_kubelet_and_leaves_pods_alone(
 ) -> None:
     lab, clock, name = session_lab, session_lab.clock, node.node.name
     address = handmade.run_pod(lab.lab, lab.parts, "web", node.node, timeout=240)
-    lab.kubectl("exec", "web", "--", "sh", "-c", f"nc -lk -p {PORT} -e cat >/dev/null 2>&1 &")
+    lab.kubectl("exec", "web", "--", "sh", "-c", f"nc -ll -p {PORT} -e cat >/dev/null 2>&1 &")
     node.run("python3", "-c", f"open('/root/stream.py', 'w').write({STREAM!r})")
     node.sh(f"nohup python3 /root/stream.py {address} {PORT} >/root/stream.log 2>&1 &")
     wait_until("the stream flows", lambda: count(node) > 2, clock, timeout=60)
