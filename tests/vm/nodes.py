@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from flexlab import node_agent
+from flexlab import machine, node_agent
 from flexlab.testing import LabUnderTest, Machine
 from flexnode.clock import Clock
 from flexnode.errors import FlexError
@@ -28,9 +28,37 @@ def verb(one: Machine, *words: str, expect: tuple[int, ...] = (0,), timeout: flo
     return found
 
 
+def bring_to(
+    one: Machine, milestone: str, work: Callable[[], object], *, ready_in: LabUnderTest | None = None
+) -> None:
+    """The machine as it is after `work`: done once in a session, remembered and brought back after that.
+
+    `ready_in`: it is a node there by then. The test before may have deleted its Node: kubelet, started anew,
+    registers again.
+    """
+    if not machine.has_snapshot(one.lab, one.node, milestone):
+        work()
+        machine.snapshot(one.lab, one.node, milestone)
+        return
+    machine.restore(one.lab, one.node, milestone)
+    if ready_in is not None:
+        one.sh("systemctl restart kubelet")
+        wait_until("a node again", lambda: is_ready(ready_in, one.node.name), ready_in.clock, timeout=180)
+
+
 def join(one: Machine, lab: LabUnderTest) -> None:
     """The machine is a node of the session's lab, and its agent runs."""
+    bring_to(one, "joined", lambda: _join(one, lab), ready_in=lab)
+
+
+def install(one: Machine, lab: LabUnderTest) -> None:
+    """The program and its configuration are on the machine, and nothing has run yet."""
+    bring_to(one, "installed", lambda: node_agent.prepare(terminal_of(one), lab.parts))
+
+
+def _join(one: Machine, lab: LabUnderTest) -> None:
     node_agent.join(terminal_of(one), lab.parts, lab.clock)
+    wait_until("confirmed", lambda: bool(verb(one, "status")["state"]["current"]), lab.clock, timeout=300)
 
 
 def set_config(one: Machine, name: str, settings: dict[str, Any]) -> None:
@@ -49,7 +77,8 @@ def node_object(lab: LabUnderTest, name: str) -> dict[str, Any]:
 
 
 def is_ready(lab: LabUnderTest, name: str) -> bool:
-    conditions = node_object(lab, name)["status"].get("conditions", ())
+    found = lab.kubectl("get", "node", name, "-o", "json", "--ignore-not-found")
+    conditions = json.loads(found)["status"].get("conditions", ()) if found else ()
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from flexlab import machine, node_agent
+from flexlab import machine
 from flexlab.cluster import start_node
 from flexlab.testing import LabUnderTest, Machine
 from flexnode.progress import Silent
-from vm.nodes import PROGRAM, clear_cluster, is_ready, terminal_of, verb, wait_until
+from vm.nodes import PROGRAM, bring_to, clear_cluster, install, is_ready, verb, wait_until
 
 pytestmark = [pytest.mark.vm, pytest.mark.full, pytest.mark.timeout(2400)]
 
@@ -24,7 +24,7 @@ LEAVING = (2, 40, 90, 140)
 @pytest.fixture
 def prepared(make_machine: Callable[..., Machine], session_lab: LabUnderTest) -> Iterator[Machine]:
     one = make_machine("edge1")
-    node_agent.prepare(terminal_of(one), session_lab.parts)
+    install(one, session_lab)
     yield one
     clear_cluster(session_lab)
 
@@ -58,7 +58,7 @@ def test_a_power_cut_in_a_join_is_gone_on_from(
 def test_a_kill_in_a_leave_is_gone_on_from(
     prepared: Machine, session_lab: LabUnderTest, records: int
 ) -> None:
-    assert verb(prepared, "bootstrap")["result"] == "confirmed"
+    bring_to(prepared, "bootstrapped", lambda: verb(prepared, "bootstrap"), ready_in=session_lab)
     run_until(prepared, "unbootstrap --yes", records)
     prepared.sh(f"pkill -KILL -f '{PROGRAM}.* unbootstrap' || true")
     assert verb(prepared, "unbootstrap", "--yes")["result"] in ("left", "unchanged")

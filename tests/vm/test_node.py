@@ -10,7 +10,7 @@ from flexlab import handmade, machine, node_agent
 from flexlab.handmade import workload
 from flexlab.node_agent.leave import UNINSTALL
 from flexlab.testing import LabUnderTest, Machine
-from vm.nodes import clear_cluster, terminal_of, verb
+from vm.nodes import clear_cluster, install, terminal_of, verb
 from vm.pristine import differences, look, look_at_kernel
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(1200)]
@@ -30,7 +30,7 @@ systemctl show containerd kubelet -p Id -p InvocationID
 def prepared(make_machine: Callable[..., Machine], session_lab: LabUnderTest) -> Iterator[Machine]:
     """A stock machine with the program and its configuration on it, and nothing run yet."""
     one = make_machine("edge1")
-    node_agent.prepare(terminal_of(one), session_lab.parts)
+    install(one, session_lab)
     yield one
     clear_cluster(session_lab)
 

@@ -56,8 +56,12 @@ def find_base(layout: Layout) -> Base:
     return base
 
 
+def list_snapshots(layout: Layout) -> tuple[Snapshot, ...]:
+    return _describe(layout).snapshots
+
+
 def require_snapshot(layout: Layout, name: str) -> Snapshot:
-    snapshots = _describe(layout).snapshots
+    snapshots = list_snapshots(layout)
     for snapshot in snapshots:
         if snapshot.name == name:
             return snapshot
@@ -71,7 +75,7 @@ def require_snapshot(layout: Layout, name: str) -> Snapshot:
 
 def write_snapshot(layout: Layout, name: str) -> None:
     """Remember the disk of a machine that is off."""
-    if any(snapshot.name == name for snapshot in _describe(layout).snapshots):
+    if any(snapshot.name == name for snapshot in list_snapshots(layout)):
         run(Command(argv=("qemu-img", "snapshot", "-q", "-d", name, str(layout.disk)), timeout=300))
     run(Command(argv=("qemu-img", "snapshot", "-q", "-c", name, str(layout.disk)), timeout=300))
 

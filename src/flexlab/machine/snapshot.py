@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from flexlab.lab import Lab
 from flexlab.machine import qmp
-from flexlab.machine.disk import apply_snapshot, require_snapshot, write_snapshot
+from flexlab.machine.disk import apply_snapshot, list_snapshots, require_snapshot, write_snapshot
 from flexlab.machine.layout import Layout
 from flexlab.machine.power import is_running, power_cut, start
 from flexlab.machine.ssh import drop_connection, run
@@ -25,6 +25,11 @@ def snapshot(lab: Lab, node: NodeSpec, name: str) -> None:
         qmp.execute_monitor(layout.monitor, f"savevm {name}")
     else:
         write_snapshot(layout, name)
+
+
+def has_snapshot(lab: Lab, node: NodeSpec, name: str) -> bool:
+    """Whether something of that name is remembered of the machine."""
+    return any(each.name == name for each in list_snapshots(Layout(lab=lab, node=node)))
 
 
 def restore(lab: Lab, node: NodeSpec, name: str, *, clock: Clock = _SYSTEM_CLOCK) -> None:
