@@ -5,7 +5,7 @@ with open_sources(["https://mirror.example/node", "vendor"], settings=settings, 
 """
 
 from flexnode.artifacts.bundle import read_index, write_bundle
-from flexnode.artifacts.failures import Code, LocalFailure, render_size
+from flexnode.artifacts.failures import Code, LocalFailure, Refusal, combine, render_size
 from flexnode.artifacts.fetch import Fetcher, Limits
 from flexnode.artifacts.listing import find_manifest
 from flexnode.artifacts.manifest import (
@@ -38,9 +38,11 @@ __all__ = [
     "Offer",
     "PackageEntry",
     "Proxies",
+    "Refusal",
     "Source",
     "Store",
     "Stream",
+    "combine",
     "describe_file",
     "digest_of",
     "find_manifest",

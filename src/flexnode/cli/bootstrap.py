@@ -34,8 +34,8 @@ class Duration(click.ParamType[float]):
 @click.option(
     "--timeout",
     type=Duration(),
-    help="Until when the node must be Ready.  [default: agent.bootstrapTimeout for a first join, 15m; "
-    "agent.verifyTimeout for a change, 5m]",
+    help="How long to wait for the node to become Ready; before that, for a cluster or source that does not "
+    "answer.  [default: agent.bootstrapTimeout for a first join, 15m; agent.verifyTimeout for a change, 5m]",
 )
 @click.option(
     "--prepare",
@@ -68,7 +68,7 @@ def bootstrap(
     from flexnode.flows.preflight import parse_names
     from flexnode.generation.outcome import Result
 
-    options = BootstrapOptions(seconds=timeout, retry=retry, ignore=parse_names(ignore))
+    options = BootstrapOptions(seconds=timeout, retry=retry, ignore=parse_names(ignore), patient=True)
     require_root("bootstrap")
     resolved = config.load(complete=not prepare)
     with open_workplace() as workplace:

@@ -14,6 +14,7 @@ from flexnode.errors import ConfigError, FlexError
 from flexnode.flows.findings import recall
 from flexnode.flows.node_api import is_node
 from flexnode.flows.operate import prepare
+from flexnode.flows.persistence import persist
 from flexnode.flows.planning import plan_bootstrap
 from flexnode.flows.preflight import Operation, preflight, relevant, require_passed
 from flexnode.flows.preflight.survey import Machine, survey
@@ -28,23 +29,28 @@ from flexnode.model.spec import AgentSpec
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BootstrapOptions:
-    """`retry`: also a generation that was rejected. `ignore`: names of preflight checks to leave out."""
+    """`retry`: also a generation that was rejected. `ignore`: names of preflight checks to leave out.
+
+    `patient`: what fails for the moment is tried again for as long as the operation may take. The agent does
+    without: it makes its own pauses, and looks after the node in them.
+    """
 
     seconds: float | None = None  # None: the configured time
     retry: bool = False
+    patient: bool = False
     ignore: Sequence[str] = ()
 
 
 def bootstrap(resolved: Resolved, workplace: Workplace, options: BootstrapOptions) -> Outcome:
     """Check the machine, compose its node, and activate it. Safe to repeat; a second run changes nothing."""
 
-    def begin() -> tuple[Target, float]:
+    def begin() -> Target:
         if not is_settled(resolved, workplace):
             check(resolved, workplace, Operation.BOOTSTRAP, options.ignore)
-        target = make_target(resolved, workplace)
-        return target, choose_time(workplace, target.spec.agent)
+        return make_target(resolved, workplace)
 
-    return _carry_out(BOOTSTRAP, begin, workplace, options)
+    seconds = choose_time(workplace, resolved.spec.agent)
+    return _carry_out(BOOTSTRAP, begin, seconds, workplace, options)
 
 
 def prepare_machine(resolved: Resolved, workplace: Workplace, options: BootstrapOptions) -> Outcome:
@@ -54,42 +60,48 @@ def prepare_machine(resolved: Resolved, workplace: Workplace, options: Bootstrap
     configuration need not name any. A node, or a machine that began to join, is refused.
     """
 
-    def begin() -> tuple[Target, float]:
+    def begin() -> Target:
         target = make_machine_target(resolved, workplace)
         planner = prepare(workplace, "plan", target=target).activation
         planner.require_way_to(target.generation)
         if not changes_nothing(lambda: planner.plan(target.generation)):
             check(leave_out_cluster(resolved), workplace, Operation.PREPARE, options.ignore)
-        return target, target.spec.agent.bootstrap_timeout
+        return target
 
-    return _carry_out(PREPARE, begin, workplace, options)
+    return _carry_out(PREPARE, begin, resolved.spec.agent.bootstrap_timeout, workplace, options)
 
 
 def _carry_out(
     operation: str,
-    begin: Callable[[], tuple[Target, float]],
+    begin: Callable[[], Target],
+    usual: float,
     workplace: Workplace,
     options: BootstrapOptions,
 ) -> Outcome:
-    """Activate what `begin` answers, in the time that it answers, and write down how it went."""
-    started = workplace.clock.now()
-    try:
-        target, seconds = begin()
-        bootstrapping = Bootstrapping(started=started, config=target.config)
-        crew = prepare(workplace, operation, target=target, bootstrapping=bootstrapping)
-    except FlexError as error:
-        failure = Failure.of(error)
-        record_refusal(workplace.directory, workplace.clock, started, failure, operation=operation)
-        raise
-    with crew.at_work() as activation:
-        outcome = activation.activate(
-            target.generation,
-            operation=operation,
-            inputs=target.inputs,
-            seconds=options.seconds or seconds,
-            retry=options.retry,
-        )
-    return crew.complete(outcome)
+    """Activate what `begin` answers, and write down how it went. `usual`: the seconds where none are set."""
+    seconds = options.seconds or usual
+
+    def attempt() -> Outcome:
+        started = workplace.clock.now()
+        try:
+            target = begin()
+            bootstrapping = Bootstrapping(started=started, config=target.config)
+            crew = prepare(workplace, operation, target=target, bootstrapping=bootstrapping)
+        except FlexError as error:
+            failure = Failure.of(error)
+            record_refusal(workplace.directory, workplace.clock, started, failure, operation=operation)
+            raise
+        with crew.at_work() as activation:
+            outcome = activation.activate(
+                target.generation,
+                operation=operation,
+                inputs=target.inputs,
+                seconds=seconds,
+                retry=options.retry,
+            )
+        return crew.complete(outcome)
+
+    return persist(attempt, seconds=seconds, workplace=workplace) if options.patient else attempt()
 
 
 def is_settled(resolved: Resolved, workplace: Workplace) -> bool:

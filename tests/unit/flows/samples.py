@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from threading import get_ident
 from typing import Any
 
-from flexnode.clock import FakeClock
+from flexnode.clock import FakeClock, SystemClock
 from flexnode.components.layout import CONTAINERD, KUBECONFIG, KUBELET, KUBELET_CERTIFICATE
 from flexnode.host.fake import FakeHost
 from flexnode.kube.fake import FakeCluster
@@ -27,12 +27,29 @@ LEASE_PATH = f"{NODE_LEASES}/{NODE}"
 
 
 class Timeline(FakeClock):
-    """Virtual time in which things happen by themselves: `at` a moment, or at each `tick`."""
+    """Virtual time in which things happen by themselves: `at` a moment, or at each `tick`.
+
+    The machine's clock can be wrong, by `ahead`; everybody else goes by `true`. `speed`: how many seconds
+    pass by themselves in a real one, for what waits for a network.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.ahead = timedelta(0)
+        self.speed = 0.0
+        self._begun = SystemClock().monotonic()
         self._plans: list[tuple[float, Callable[[], None]]] = []
         self.ticks: list[Callable[[], None]] = []
+
+    def now(self) -> datetime:
+        return self.true + self.ahead
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.speed * (SystemClock().monotonic() - self._begun)
+
+    @property
+    def true(self) -> datetime:
+        return super().now()
 
     def at(self, seconds: float, act: Callable[[], None]) -> None:
         self._plans.append((seconds, act))

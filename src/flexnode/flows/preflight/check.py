@@ -38,6 +38,7 @@ class Finding:
     code: str = ""
     kind: Kind | None = None
     name: str = ""  # of the check; whoever runs it writes it in
+    retry_after: float | None = None  # seconds of patience that a server asked for
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,9 +64,13 @@ def warning(code: str, message: str, *, hint: str) -> Finding:
     return Finding(level=Level.WARNING, message=message, hint=hint, code=code)
 
 
-def error(code: str, message: str, *, hint: str, transient: bool = False) -> Finding:
+def error(
+    code: str, message: str, *, hint: str, transient: bool = False, retry_after: float | None = None
+) -> Finding:
     kind = Kind.TRANSIENT if transient else Kind.TERMINAL
-    return Finding(level=Level.ERROR, message=message, hint=hint, code=code, kind=kind)
+    return Finding(
+        level=Level.ERROR, message=message, hint=hint, code=code, kind=kind, retry_after=retry_after
+    )
 
 
 def failed(failure: FlexError, *, hint: str = "", level: Level = Level.ERROR) -> Finding:
@@ -76,4 +81,5 @@ def failed(failure: FlexError, *, hint: str = "", level: Level = Level.ERROR) ->
         hint=failure.hint or hint,
         code=failure.code,
         kind=failure.kind if level is Level.ERROR else None,
+        retry_after=failure.retry_after,
     )

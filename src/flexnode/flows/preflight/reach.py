@@ -70,6 +70,8 @@ def check_api_server(situation: Situation) -> Iterator[Finding]:
     except KubeError as failure:
         if failure.code in UNPROVEN:
             yield skipped(NOT_TOLD)
+        elif failure.code == Code.DNS:
+            yield skipped("its name cannot be looked up; see dns")
         elif failure.code in ABOUT_TRUST | ABOUT_US | {Code.CLOCK}:
             yield ok(f"{server} answers; what is wrong with the answer stands at ca, token or clock-skew")
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flexnode.errors import FlexError, Kind
@@ -34,18 +35,24 @@ class Report:
 
 
 def require_passed(report: Report) -> None:
-    """Raise one error that tells all objections; with a single one, under its own code."""
+    """Raise one error that tells all objections: under their own code, where they are of one kind."""
     objections = report.objections
     if not objections:
         return
-    if len(objections) == 1:
-        (only,) = objections
-        raise FlexError(only.message, code=only.code, transient=report.transient, hint=only.hint)
-    lines = [f"  {finding.name}: {finding.message}" for finding in objections]
+    codes = {finding.code for finding in objections}
     hints = dict.fromkeys(finding.hint for finding in objections if finding.hint)
+    pauses = [finding.retry_after for finding in objections if finding.retry_after is not None]
     raise FlexError(
-        "\n".join([f"{len(objections)} checks speak against going on:", *lines]),
-        code="preflight/failed",
+        _tell(objections),
+        code=codes.pop() if len(codes) == 1 else "preflight/failed",
         transient=report.transient,
         hint="; ".join(hints),
+        retry_after=max(pauses, default=None),
     )
+
+
+def _tell(objections: Sequence[Finding]) -> str:
+    if len(objections) == 1:
+        return objections[0].message
+    lines = [f"  {finding.name}: {finding.message}" for finding in objections]
+    return "\n".join([f"{len(objections)} checks speak against going on:", *lines])

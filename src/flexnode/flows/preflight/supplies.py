@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from flexnode.artifacts import Code, render_size
+from flexnode.artifacts import Code, Refusal, combine, render_size
 from flexnode.errors import ArtifactError, FlexError
 from flexnode.flows.preflight.check import Finding, Level, error, failed, ok, skipped, warning
 from flexnode.flows.preflight.offline import tell_bundle
@@ -156,6 +156,7 @@ def _about(source: str, refusal: ArtifactError, bundle: str = "") -> ArtifactErr
         code=refusal.code,
         transient=refusal.transient,
         hint=_or_bundle(refusal, bundle),
+        retry_after=refusal.retry_after,
     )
 
 
@@ -174,21 +175,20 @@ def _left_out(sought: Sought) -> Finding:
 
 
 def _not_found(sought: Sought, bundle: str) -> Finding:
-    """All sources refused: transient as soon as one of them may answer better later."""
-    errors = [answer.error for answer in sought.answers if answer.error is not None]
-    if not errors:
+    """All sources refused: what that means together is for the door to say."""
+    refusals = [Refusal(place=each.source, error=each.error) for each in sought.answers if each.error]
+    if not refusals:
         return error(
             Code.NO_SOURCE,
             f"no source offers {sought.artifact}",
             hint="name one in artifacts.sources: a mirror, a directory or a bundle",
         )
-    first = next((each for each in errors if each.transient), errors[0])
-    reasons = "; ".join(
-        f"{answer.source}: {answer.error.message}" for answer in sought.answers if answer.error
-    )
+    together = combine(sought.artifact, refusals)
+    reasons = "; ".join(f"{each.place}: {each.error.message}" for each in refusals)
     return error(
-        first.code,
+        together.code,
         f"{sought.artifact} is nowhere: {reasons}",
-        hint=_or_bundle(first, bundle),
-        transient=first.transient,
+        hint=_or_bundle(together, bundle),
+        transient=together.transient,
+        retry_after=together.retry_after,
     )
