@@ -74,9 +74,12 @@ class Directory(_Data, frozen=True, kw_only=True, tag="directory"):
 
 
 class Sysctl(_Data, frozen=True, kw_only=True, tag="sysctl"):
-    """A running kernel parameter."""
+    """A running kernel parameter. `along`: what the kernel sets whenever this one changes; only observed and
+    restored, never wanted.
+    """
 
     value: str
+    along: dict[str, str] = {}
 
 
 class Module(_Data, frozen=True, kw_only=True, tag="module"):

@@ -7,6 +7,16 @@ from flexnode.resources.handler import Contents
 from flexnode.resources.running import kernel_runs
 from flexnode.resources.state import Absent, State, Sysctl
 
+_FORWARDING = ("net.ipv4.conf.all.accept_redirects", "net.ipv4.conf.default.forwarding")
+_ALONG = {
+    "net.ipv4.ip_forward": _FORWARDING,
+    "net.ipv4.conf.all.forwarding": _FORWARDING,
+    "net.ipv6.conf.all.forwarding": ("net.ipv6.conf.default.forwarding",),
+}
+"""What the kernel sets by itself with a parameter. A machine that stops being a router takes redirects again,
+even if its owner had forbidden them: they are remembered with the parameter, and put back after it.
+"""
+
 
 class SysctlHandler:
     """Absent: this kernel has no such parameter, until the module that brings it is loaded.
@@ -18,19 +28,27 @@ class SysctlHandler:
     def observe(self, host: Host, name: str, want: State, contents: Contents) -> State:
         value = host.kernel.find_sysctl(name)
         if value is not None:
-            return Sysctl(value=_folded(value))
+            along = {each: host.kernel.find_sysctl(each) for each in _ALONG.get(name, ())}
+            return Sysctl(
+                value=_folded(value),
+                along={each: _folded(text) for each, text in along.items() if text is not None},
+            )
         return Absent() if kernel_runs(host) else want
 
     def matches(self, want: State, found: State, contents: Contents) -> bool:
         if not isinstance(want, Sysctl):
             return True
-        return isinstance(found, Sysctl) and _folded(found.value) == _folded(want.value)
+        if not isinstance(found, Sysctl) or _folded(found.value) != _folded(want.value):
+            return False
+        return want.along.items() <= found.along.items()
 
     def put(self, host: Host, name: str, state: State, contents: Contents) -> None:
-        if isinstance(state, Sysctl) and not self.matches(
-            state, self.observe(host, name, state, contents), contents
-        ):
-            host.kernel.set_sysctl(name, _folded(state.value))
+        if not isinstance(state, Sysctl):
+            return
+        for each, value in {name: state.value, **state.along}.items():
+            found = host.kernel.find_sysctl(each)
+            if found is None or _folded(found) != _folded(value):
+                host.kernel.set_sysctl(each, _folded(value))
 
     def preserve(self, host: Host, name: str, found: State, contents: Contents) -> None:
         """The value found is all there is to keep."""

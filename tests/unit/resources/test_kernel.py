@@ -15,6 +15,7 @@ from flexnode.resources.swap import swap_unit
 from unit.resources.samples import manage
 
 BRIDGE = "net.bridge.bridge-nf-call-iptables"
+REDIRECTS = "net.ipv4.conf.all.accept_redirects"
 
 
 def test_a_parameter_that_comes_with_a_module_is_set_once_the_module_is_there(tmp_path: Path) -> None:
@@ -43,6 +44,36 @@ def test_a_parameter_that_was_absent_before_needs_no_undoing(tmp_path: Path) -> 
     managed.undo(Absent())
     assert managed.is_as_wanted(Absent())
     assert host.writes == []
+
+
+@pytest.mark.parametrize("redirects", ["0", "1"])
+def test_a_machine_that_forwards_no_more_takes_redirects_only_if_it_did_before(
+    redirects: str, tmp_path: Path
+) -> None:
+    """The kernel allows them when forwarding ends: what its owner had hardened would be open."""
+    host, forward = FakeHost(), "net.ipv4.ip_forward"
+    host.kernel.set_sysctl(REDIRECTS, redirects)
+    before = dict(host.kernel.sysctls)
+    managed = manage(host, f"sysctl:{forward}", Sysctl(value="1"), tmp_path)
+    original = managed.find()
+    managed.converge()
+    assert host.kernel.sysctls[REDIRECTS] == "0"
+    assert managed.is_as_wanted()
+    managed.undo(original)
+    assert host.kernel.sysctls == before
+
+
+def test_what_goes_along_is_put_back_after_a_crash_in_between(tmp_path: Path) -> None:
+    host, forward = FakeHost(), "net.ipv4.ip_forward"
+    host.kernel.set_sysctl(REDIRECTS, "0")
+    managed = manage(host, f"sysctl:{forward}", Sysctl(value="1"), tmp_path)
+    original = managed.find()
+    managed.converge()
+    host.kernel.set_sysctl(forward, "0")  # and then the process was killed
+    assert not managed.is_as_wanted(original)
+    managed.undo(original)
+    assert managed.is_as_wanted(original)
+    assert host.kernel.sysctls[REDIRECTS] == "0"
 
 
 @pytest.mark.parametrize(

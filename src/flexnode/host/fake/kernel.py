@@ -18,8 +18,10 @@ _SYSCTLS = {
     "kernel.panic_on_oops": "0",
     "kernel.pid_max": "4194304",
     "net.core.somaxconn": "4096",
+    "net.ipv4.conf.all.accept_redirects": "1",
     "net.ipv4.conf.all.forwarding": "0",
     "net.ipv4.conf.all.rp_filter": "0",
+    "net.ipv4.conf.default.forwarding": "0",
     "net.ipv4.conf.default.rp_filter": "0",
     "net.ipv4.ip_forward": "0",
     "net.ipv4.ip_local_port_range": "32768 60999",
@@ -62,7 +64,10 @@ class FakeKernel:
             if _dotted(key) not in self.sysctls:
                 raise failure(Code.SYSCTL_MISSING, f"this kernel has no parameter {key}")
             with self.steps.step(f"sysctl {key}"):
-                self.sysctls[_dotted(key)] = " ".join(value.split())
+                before, now = self.sysctls[_dotted(key)], " ".join(value.split())
+                self.sysctls[_dotted(key)] = now
+                if now != before:
+                    self.sysctls |= _set_along(_dotted(key), now)
 
     def has_module(self, name: str) -> bool | None:
         return _underscored(name) in self.loaded | self.builtin if self.running else None
@@ -105,6 +110,20 @@ class FakeKernel:
             "modules": sorted(self.loaded),
             "swap": sorted(self.swap),
         }
+
+
+def _set_along(key: str, value: str) -> dict[str, str]:
+    """What a kernel changes by itself when this parameter does."""
+    if key in ("net.ipv4.ip_forward", "net.ipv4.conf.all.forwarding"):
+        return {
+            "net.ipv4.ip_forward": value,
+            "net.ipv4.conf.all.forwarding": value,
+            "net.ipv4.conf.default.forwarding": value,
+            "net.ipv4.conf.all.accept_redirects": "1" if value == "0" else "0",
+        }
+    if key == "net.ipv6.conf.all.forwarding":
+        return {"net.ipv6.conf.default.forwarding": value}
+    return {}
 
 
 def _dotted(key: str) -> str:
