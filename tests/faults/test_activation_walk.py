@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from flexnode.errors import GenerationError
-from flexnode.generation import Generation, Moment, Name, Outcome
+from flexnode.generation import Generation, Moment, Name, Outcome, Result
 from flexnode.generation.judge import BOOT_ID
+from flexnode.generation.recover import MAX_ATTEMPTS
 from flexnode.host.door import Enablement
 from unit.generation.samples import Crash, Lab, make_host, make_node
 
@@ -112,8 +113,19 @@ def edited(lab: Lab) -> None:
     lab.host.files.place("/etc/containerd/config.toml", "version = 3\nmine = true\n")
 
 
+def prepare(lab: Lab) -> Outcome:
+    return lab.activation.activate(FIRST.baked(), operation="prepare", inputs="prepared")
+
+
+def prepared(lab: Lab) -> None:
+    prepare(lab)
+
+
 FLOWS = [
     Flow(name="bootstrap", ask=bootstrap),
+    Flow(name="prepare", ask=prepare),
+    Flow(name="join", prepare=prepared, ask=bootstrap),
+    Flow(name="unbootstrap-of-a-prepared-machine", prepare=prepared, ask=unbootstrap),
     Flow(name="change", prepare=joined, ask=change),
     Flow(name="upgrade", prepare=joined, ask=upgrade),
     Flow(name="upgrade-that-fails", prepare=with_broken_next, ask=upgrade),
@@ -207,6 +219,27 @@ def test_dying_again_while_going_on_changes_nothing_either(flow: Flow, folder: P
         )
         go_on(lab, flow)
         complaints += [f"died at {names}: {each}" for each in differences(ending(lab), wanted)]
+    assert not complaints, "\n".join(complaints[:40])
+
+
+def test_a_first_join_that_does_not_work_is_never_taken_back(folder: Path) -> None:
+    """Nor on a prepared machine, however often it is cut off: its cluster may know the Node by then."""
+    join = Flow(name="join", prepare=prepared, ask=bootstrap)
+    undisturbed = make_lab(folder / "undisturbed", join)
+    plug = Plug().into(undisturbed)
+    bootstrap(undisturbed)
+    wanted = ending(undisturbed)
+    complaints = []
+    for moment in range(0, len(plug.seen), 5):
+        lab = make_lab(folder / str(moment), join)
+        lab.verify.failing.add(FIRST.kubernetes)
+        name = run_and_die(lab, join, moment)
+        results = {outcome.result for _ in range(MAX_ATTEMPTS + 1) if (outcome := lab.activation.recover())}
+        if results - {Result.UNCONFIRMED} or lab.memory()["rejected"]:
+            complaints.append(f"died at {moment}, {name}: {results}")
+        lab.verify.failing.clear()
+        bootstrap(lab)
+        complaints += [f"died at {moment}, {name}: {each}" for each in differences(ending(lab), wanted)]
     assert not complaints, "\n".join(complaints[:40])
 
 

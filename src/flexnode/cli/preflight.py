@@ -32,12 +32,18 @@ WIDEST = 120
     multiple=True,
     help="Checks to leave out; their names are those of --list.",
 )
+@click.option("--prepare", is_flag=True, help="Only what `bootstrap --prepare` asks: nothing of a cluster.")
 @click.option("--fail-on-warnings", is_flag=True, help="Take warnings for errors.")
 @click.option("--list", "listing", is_flag=True, help="Name every check and what it looks at; ask nothing.")
 @config_options
 @verb_options
 def preflight(
-    ignore: tuple[str, ...], fail_on_warnings: bool, listing: bool, config: ConfigChoice, output: str
+    ignore: tuple[str, ...],
+    prepare: bool,
+    fail_on_warnings: bool,
+    listing: bool,
+    config: ConfigChoice,
+    output: str,
 ) -> int:
     """Check whether this machine can become a node, or stay one. Nothing is changed.
 
@@ -50,7 +56,7 @@ def preflight(
     if listing:
         emit(output, text=render_list(CHECKS), data={"checks": [_check_data(check) for check in CHECKS]})
         return 0
-    report = _run(config, ignored, fail_on_warnings)
+    report = _run(config, ignored, prepare, fail_on_warnings)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     emit(output, text=render_report(report, width=width), data=report_data(report))
     return find_exit_code(report)
@@ -94,18 +100,23 @@ def report_data(report: Report) -> dict[str, Any]:
     }
 
 
-def _run(config: ConfigChoice, ignored: tuple[str, ...], fail_on_warnings: bool) -> Report:
+def _run(config: ConfigChoice, ignored: tuple[str, ...], prepare: bool, fail_on_warnings: bool) -> Report:
     from flexnode.cli.progress import open_progress
     from flexnode.config import find_config
+    from flexnode.flows.preflight import CHECKS, Operation, relevant
     from flexnode.flows.preflight import preflight as check_machine
     from flexnode.flows.preflight.survey import Machine, survey
+    from flexnode.flows.target import leave_out_cluster
     from flexnode.generation.digest_memory import recall_digests
     from flexnode.generation.directory import StateDirectory
     from flexnode.host import LiveHost
     from flexnode.host.facts import read_facts
 
     # Before there is a configuration, the machine itself can be checked all the same.
-    resolved = config.load(complete=find_config(config.path) is not None)
+    resolved = config.load(complete=find_config(config.path) is not None and not prepare)
+    checks = CHECKS
+    if prepare:
+        resolved, checks = leave_out_cluster(resolved), relevant(Operation.PREPARE)
     clock, directory = SystemClock(), StateDirectory()
     digests = recall_digests(directory, clock)
     host = LiveHost(clock=clock, digests=digests)
@@ -122,7 +133,9 @@ def _run(config: ConfigChoice, ignored: tuple[str, ...], fail_on_warnings: bool)
         progress.step("look at the machine and its cluster"),
         survey(machine, resolved) as situation,
     ):
-        return check_machine(situation, ignore=ignored, fail_on_warnings=fail_on_warnings, progress=progress)
+        return check_machine(
+            situation, checks=checks, ignore=ignored, fail_on_warnings=fail_on_warnings, progress=progress
+        )
 
 
 def _render(finding: Finding, column: int, width: int) -> list[str]:

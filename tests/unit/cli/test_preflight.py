@@ -108,6 +108,22 @@ def test_the_list_as_json_says_what_bootstrap_asks_by_itself(capsys: pytest.Capt
     assert before["ulimits"] == []
 
 
+def test_ahead_of_the_join_nothing_is_asked_about_a_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A configuration that names none is whole for that, and not valid for a node."""
+    file = tmp_path / "config.json"
+    file.write_text('{"apiVersion": "flexnode.io/v1", "kind": "NodeConfig"}')
+    ignored = ",".join(check.name for check in CHECKS if check.name not in {"memory", "api-server"})
+    words = ("--config", str(file), "--ignore", ignored, "--output", "json")
+    invoke("--prepare", *words)
+    levels = {each["name"]: each["level"] for each in json.loads(capsys.readouterr().out)["findings"]}
+    assert levels["memory"] in ("ok", "warning", "error")
+    assert "api-server" not in levels
+    assert invoke(*words) == 2
+    assert "cluster.server" in capsys.readouterr().err
+
+
 def test_a_mistyped_name_is_refused_before_anything_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke("--ignore", "swapp") == 2
     told = capsys.readouterr().err
