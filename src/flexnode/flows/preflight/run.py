@@ -11,6 +11,7 @@ from flexnode.clock import Clock
 from flexnode.errors import FlexError, UsageError
 from flexnode.flows.preflight.check import Check, Finding, Operation, error, failed, skipped
 from flexnode.flows.preflight.checks import CHECKS
+from flexnode.flows.preflight.offline import tell_bundle
 from flexnode.flows.preflight.report import Report
 from flexnode.flows.preflight.situation import Situation
 from flexnode.progress import Progress, Silent
@@ -92,6 +93,7 @@ class _Remote:
 
     def __init__(self, checks: Sequence[Check], situation: Situation, progress: Progress) -> None:
         self._checks = checks
+        self._situation = situation
         self._progress = progress
         self._done: queue.SimpleQueue[tuple[str, tuple[Finding, ...]]] = queue.SimpleQueue()
         for check in checks:
@@ -111,16 +113,17 @@ class _Remote:
             try:
                 name, findings = self._done.get(timeout=max(deadline - clock.monotonic(), 0.0))
             except queue.Empty:
-                return found | {name: (_late(name, time_limit),) for name in waiting}
+                return found | {name: (_late(name, time_limit, self._situation),) for name in waiting}
             found[name] = findings
         return found
 
 
-def _late(name: str, time_limit: float) -> Finding:
+def _late(name: str, time_limit: float, situation: Situation) -> Finding:
     finding = error(
         "preflight/timeout",
         f"no answer within {time_limit:g} s",
-        hint="check the network between this machine and the servers it is told to use, then run again",
+        hint="check the network between this machine and the servers it is told to use, then run again;"
+        f" where there is none, run {tell_bundle(situation)}",
         transient=True,
     )
     return replace(finding, name=name)
