@@ -157,7 +157,8 @@ HOST = Section(
 )
 
 PROXY = Section(
-    about="How programs on the machine reach the outside.",
+    about="How programs on the machine reach the outside: containerd, kubelet, this program itself, and apt"
+    " as it calls it, where apt is set to no proxy of its own.",
     fields={
         "http": Setting(
             type=texts.PROXY_URL,

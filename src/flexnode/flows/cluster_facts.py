@@ -13,6 +13,7 @@ from pathlib import Path
 from flexnode.artifacts import HttpSettings, Proxies, load_proxies
 from flexnode.clock import Clock
 from flexnode.errors import KubeError
+from flexnode.host import door
 from flexnode.kube import Api, Connection, Credential, KubeClient
 from flexnode.kube.discovery import ServerVersion, read_version
 from flexnode.kube.facts import ClusterFacts, detect_cluster
@@ -38,6 +39,15 @@ def make_proxies(spec: NodeSpec) -> Proxies:
             "https_proxy": secret.https_proxy.reveal() if secret.https_proxy else proxy.https,
             "no_proxy": ",".join(proxy.no_proxy),
         }
+    )
+
+
+def to_archives(proxies: Proxies, spec: NodeSpec) -> door.Proxies:
+    """The same proxies, for the machine's package manager."""
+    return door.Proxies(
+        http=proxies.http.url if proxies.http else None,
+        https=proxies.https.url if proxies.https else None,
+        exempt=spec.machine.proxy.no_proxy,
     )
 
 

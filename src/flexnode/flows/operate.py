@@ -10,7 +10,7 @@ import msgspec
 
 from flexnode.artifacts import Proxies
 from flexnode.errors import FlexError
-from flexnode.flows.cluster_facts import make_proxies
+from flexnode.flows.cluster_facts import make_proxies, to_archives
 from flexnode.flows.leaving import Leaving
 from flexnode.flows.node_api import make_connect
 from flexnode.flows.readiness import Readiness
@@ -24,6 +24,7 @@ from flexnode.generation.contents import StoredContents
 from flexnode.generation.ledger import DiskLedger
 from flexnode.generation.outcome import Outcome
 from flexnode.generation.stage import Fetch, fetch_nothing
+from flexnode.host.door import NO_PROXIES
 from flexnode.host.facts import read_facts
 from flexnode.model.spec import NodeSpec
 from flexnode.resources.registry import make_handlers
@@ -74,7 +75,8 @@ def prepare(
     fetch: Fetch = fetch_nothing
     if target is not None:
         fetch = make_fetch(target, contents.store, clock=clock, progress=workplace.progress)
-    connect = make_connect(host, clock, _find_proxies(spec))
+    proxies = _find_proxies(spec)
+    connect = make_connect(host, clock, proxies)
     system_uuid = read_facts(host).system_uuid
     events = open_events(directory, clock, operation)
     titles = TITLES if target is None or target.generation.joins else PREPARING
@@ -100,7 +102,9 @@ def prepare(
     )
     activation = Activation(
         host=host,
-        handlers=make_handlers(leave_node=leaving),
+        handlers=make_handlers(
+            leave_node=leaving, via=to_archives(proxies, spec) if proxies and spec else NO_PROXIES
+        ),
         contents=contents,
         directory=directory,
         ledger=DiskLedger(directory.ledger),

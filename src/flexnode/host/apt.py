@@ -17,7 +17,7 @@ from flexnode.clock import Clock, SystemClock
 from flexnode.errors import CommandError, FlexError, HostError
 from flexnode.host.apt_words import INSTALLED, is_half_way, parse_simulation, parse_status, translate_apt
 from flexnode.host.command import Command, Completed, run
-from flexnode.host.door import Files, Transaction
+from flexnode.host.door import NO_PROXIES, Files, Proxies, Transaction
 from flexnode.host.failures import Code
 from flexnode.retry import retry
 
@@ -64,18 +64,21 @@ class AptPackages:
         states = self._states()
         return frozenset(name for name in names if states.get(name) in INSTALLED)
 
-    def simulate(self, names: Iterable[str], debs: Sequence[Path] = ()) -> Transaction:
+    def simulate(
+        self, names: Iterable[str], debs: Sequence[Path] = (), *, via: Proxies = NO_PROXIES
+    ) -> Transaction:
         wanted = tuple(names)
-        return self._simulate("install", *wanted, debs=debs) if wanted else Transaction()
+        return self._simulate("install", *wanted, debs=debs, via=via) if wanted else Transaction()
 
     def simulate_purge(self, names: Iterable[str]) -> Transaction:
         there = self._known(names)
         return self._simulate("purge", *there) if there else Transaction()
 
-    def install(self, names: Iterable[str], debs: Sequence[Path] = ()) -> None:
+    def install(self, names: Iterable[str], debs: Sequence[Path] = (), *, via: Proxies = NO_PROXIES) -> None:
         if wanted := tuple(names):
             self._repair()
-            self._change("install", *wanted, flags=("--no-remove", "--no-install-recommends"), debs=debs)
+            flags = ("--no-remove", "--no-install-recommends")
+            self._change("install", *wanted, flags=flags, debs=debs, via=via)
 
     def purge(self, names: Iterable[str]) -> None:
         there = self._known(names)
@@ -83,27 +86,41 @@ class AptPackages:
             self._repair()
             self._change("purge", *there)
 
-    def _simulate(self, verb: str, *names: str, debs: Sequence[Path] = ()) -> Transaction:
+    def _simulate(
+        self, verb: str, *names: str, debs: Sequence[Path] = (), via: Proxies = NO_PROXIES
+    ) -> Transaction:
         what = f"{verb} {' '.join(names)}"
         argv = ("--simulate", verb, "--no-install-recommends", *names)
-        done = self._with_lists(lambda options: self._apt(what, *argv, options=options), debs)
-        return parse_simulation(done.text)
 
-    def _change(self, verb: str, *names: str, flags: tuple[str, ...] = (), debs: Sequence[Path] = ()) -> None:
+        def simulate(options: tuple[str, ...]) -> Completed:
+            return self._apt(what, *argv, options=options, via=via)
+
+        return parse_simulation(self._with_lists(simulate, debs, via).text)
+
+    def _change(
+        self,
+        verb: str,
+        *names: str,
+        flags: tuple[str, ...] = (),
+        debs: Sequence[Path] = (),
+        via: Proxies = NO_PROXIES,
+    ) -> None:
         what = f"{verb} {' '.join(names)}"
 
         def change(options: tuple[str, ...]) -> Completed:
             try:
-                return self._apt(what, verb, *flags, *names, options=options)
+                return self._apt(what, verb, *flags, *names, options=options, via=via)
             except HostError as error:
                 if error.code != Code.PACKAGE_INTERRUPTED:
                     raise
             self._configure()
-            return self._apt(what, verb, *flags, *names, options=options)
+            return self._apt(what, verb, *flags, *names, options=options, via=via)
 
-        self._with_lists(change, debs)
+        self._with_lists(change, debs, via)
 
-    def _with_lists(self, act: Callable[[tuple[str, ...]], Completed], debs: Sequence[Path]) -> Completed:
+    def _with_lists(
+        self, act: Callable[[tuple[str, ...]], Completed], debs: Sequence[Path], via: Proxies
+    ) -> Completed:
         """Once more with fresh lists, where the present ones do not know a package or its latest file."""
         if debs:
             return act(self._among(debs))
@@ -112,7 +129,7 @@ class AptPackages:
         except HostError as error:
             if self._fetched or error.code not in (Code.PACKAGE_UNKNOWN, Code.PACKAGE_STALE):
                 raise
-        self._fetch_lists()
+        self._fetch_lists(via)
         return act(self._fetched)
 
     def _among(self, debs: Sequence[Path]) -> tuple[str, ...]:
@@ -121,7 +138,7 @@ class AptPackages:
         files = (f"APT::Sources::With::={path}" for path in self._lay_out(debs))
         return (f"Dir::State::Lists={lists}", *_NO_CACHE, *_NO_ARCHIVE, *files)
 
-    def _fetch_lists(self) -> None:
+    def _fetch_lists(self, via: Proxies) -> None:
         lists = self._make_lists("lists")
         options = (
             f"Dir::State::Lists={lists}",
@@ -130,7 +147,7 @@ class AptPackages:
             "Acquire::GzipIndexes=true",
         )
         strict = ("-o", "APT::Update::Error-Mode=any")  # else an unreachable archive is a mere warning
-        self._apt("fetch the package lists", "update", *strict, options=options)
+        self._apt("fetch the package lists", "update", *strict, options=options, via=via)
         self._fetched = options
 
     def _make_lists(self, name: str) -> str:
@@ -154,9 +171,10 @@ class AptPackages:
             clock=self.clock,
         )
 
-    def _apt(self, what: str, *argv: str, options: tuple[str, ...]) -> Completed:
+    def _apt(self, what: str, *argv: str, options: tuple[str, ...], via: Proxies = NO_PROXIES) -> Completed:
         flags = tuple(word for option in (*_OPTIONS, *options) for word in ("-o", option))
-        command = Command(argv=("apt-get", "-y", "-q", *flags, *argv), env=_ENVIRONMENT, timeout=_PATIENCE)
+        env = {**_ENVIRONMENT, **_name_proxies(via)}
+        command = Command(argv=("apt-get", "-y", "-q", *flags, *argv), env=env, timeout=_PATIENCE)
         return self._run(command, what, offline=set(_NO_ARCHIVE) <= set(options))
 
     def _run(self, command: Command, what: str, *, offline: bool = False) -> Completed:
@@ -197,6 +215,13 @@ class AptPackages:
         if self.files.find(STATUS) is None:
             return {}
         return dict(parse_status(self.files.read(STATUS).decode(errors="replace")))
+
+
+def _name_proxies(via: Proxies) -> dict[str, str]:
+    """In the environment, where only root can read a password. apt's own settings win over it."""
+    named = {"http_proxy": via.http, "https_proxy": via.https}
+    found = {name: url.reveal() for name, url in named.items() if url is not None}
+    return {**found, "no_proxy": ",".join(via.exempt)} if found else {}
 
 
 def _tidy(files: Files, folder: str) -> None:

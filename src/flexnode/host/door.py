@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from flexnode.host.command import Command, Completed
+from flexnode.secret import Secret
 
 
 class FileKind(StrEnum):
@@ -190,12 +191,26 @@ class Transaction:
     removes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proxies:
+    """The way out to package archives, where the package manager is not set to one of its own."""
+
+    http: Secret | None = None
+    https: Secret | None = None
+    exempt: tuple[str, ...] = ()
+
+
+NO_PROXIES = Proxies()
+
+
 class Packages(Protocol):
     """apt and dpkg. Waits for a locked dpkg, repairs one that was interrupted half-way."""
 
     def installed(self, names: Iterable[str]) -> frozenset[str]: ...
 
-    def simulate(self, names: Iterable[str], debs: Sequence[Path] = ()) -> Transaction:
+    def simulate(
+        self, names: Iterable[str], debs: Sequence[Path] = (), *, via: Proxies = NO_PROXIES
+    ) -> Transaction:
         """What `install` would do. `debs`: package files to choose from in place of any archive.
 
         Of those only what the named packages need is installed, and no network is used.
@@ -206,7 +221,9 @@ class Packages(Protocol):
         """What `purge` would do: everything in `removes`, what depends on the named ones too."""
         ...
 
-    def install(self, names: Iterable[str], debs: Sequence[Path] = ()) -> None: ...
+    def install(
+        self, names: Iterable[str], debs: Sequence[Path] = (), *, via: Proxies = NO_PROXIES
+    ) -> None: ...
     def purge(self, names: Iterable[str]) -> None: ...
 
 

@@ -20,6 +20,10 @@ class PackagesHandler:
     needs itself: it is not ours alone any more. `installed` of an earlier state is never installed again.
     """
 
+    def __init__(self, via: door.Proxies = door.NO_PROXIES) -> None:
+        """`via`: the way to the archives, for those who want something from there."""
+        self._via = via
+
     def observe(self, host: Host, name: str, want: State, contents: Contents) -> State:
         wanted = _require(want)
         there = host.packages.installed(wanted.installed)
@@ -29,7 +33,7 @@ class PackagesHandler:
         if not missing:
             return Packages(installed=_sorted(there))
         try:
-            newly = host.packages.simulate(missing, _debs(wanted, contents)).installs
+            newly = host.packages.simulate(missing, _debs(wanted, contents), via=self._via).installs
         except FlexError:
             # Looking must not fail where nobody wants to install, as when the node leaves. Whoever does want
             # to meets the same error in `preserve`.
@@ -47,15 +51,16 @@ class PackagesHandler:
                 host.packages.purge(purgeable)
         elif missing := _sorted(set(wanted.installed) - host.packages.installed(wanted.installed)):
             debs = _debs(wanted, contents)
-            _refuse_side_effects(missing, host.packages.simulate(missing, debs), offline=bool(debs))
-            host.packages.install(missing, debs)
+            planned = host.packages.simulate(missing, debs, via=self._via)
+            _refuse_side_effects(missing, planned, offline=bool(debs))
+            host.packages.install(missing, debs, via=self._via)
 
     def preserve(self, host: Host, name: str, found: State, contents: Contents) -> None:
         """Refuse what could not be undone: more packages would be new than were recorded."""
         before = _require(found)
         if not before.absent:
             return
-        planned = host.packages.simulate(before.absent, _debs(before, contents))
+        planned = host.packages.simulate(before.absent, _debs(before, contents), via=self._via)
         if unrecorded := set(planned.installs).difference(before.absent):
             raise HostError(
                 f"the package archive now wants to install {', '.join(_sorted(unrecorded))} besides",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from flexnode.host.door import NO_PROXIES, Proxies
 from flexnode.resources.account import GroupHandler, UserHandler
 from flexnode.resources.directory import DirectoryHandler
 from flexnode.resources.file import FileHandler
@@ -19,11 +20,13 @@ from flexnode.resources.sysctl import SysctlHandler
 from flexnode.resources.unit import UnitHandler
 
 
-def make_handlers(*, leave_node: Callable[[str], None] | None = None) -> Mapping[str, Handler]:
+def make_handlers(
+    *, leave_node: Callable[[str], None] | None = None, via: Proxies = NO_PROXIES
+) -> Mapping[str, Handler]:
     """Every kind's handler, by the part of a key before the colon.
 
     `leave_node` deletes the Node object of a name, or raises a FlexError if it may not; one that is gone
-    already is fine. Without it nothing that owns a Node can leave.
+    already is fine. Without it nothing that owns a Node can leave. `via`: the way to package archives.
     """
     return {
         "file": FileHandler(),
@@ -31,7 +34,7 @@ def make_handlers(*, leave_node: Callable[[str], None] | None = None) -> Mapping
         "directory": DirectoryHandler(),
         "sysctl": SysctlHandler(),
         "module": ModuleHandler(),
-        "packages": PackagesHandler(),
+        "packages": PackagesHandler(via),
         "unit": UnitHandler(),
         "swap": SwapHandler(),
         "user": UserHandler(),

@@ -197,3 +197,12 @@ def test_a_package_that_one_component_needs_comes_from_the_bundle_too(offline: W
     inputs = replace(found.parts, packages=())
     assert inputs.find_debs(["nftables"]) == ALL
     assert inputs.find_debs(["systemd-timesyncd"]) == ()
+
+
+def test_behind_a_proxy_the_archives_are_reached_through_it(world: World) -> None:
+    """Without a bundle apt is asked, and the configured proxy is its only way out."""
+    proxy = "http://proxy.example:3128"
+    world.host.packages.behind = proxy
+    outcome = world.bootstrap(proxy={"http": proxy, "noProxy": ["127.0.0.1"]})
+    assert outcome.failure is None
+    assert world.host.packages.installed(WANTED) == set(WANTED)

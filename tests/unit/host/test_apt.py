@@ -13,7 +13,8 @@ from flexnode.errors import FlexError
 from flexnode.host import Completed
 from flexnode.host.apt import AptPackages
 from flexnode.host.apt_words import parse_simulation, parse_status, translate_apt
-from flexnode.host.door import Transaction
+from flexnode.host.door import Proxies, Transaction
+from flexnode.secret import Secret
 from unit.host.programs import Programs, fails, make_files, says
 
 SIMULATED = """\
@@ -172,6 +173,22 @@ def test_with_package_files_no_archive_is_asked(tmp_path: Path) -> None:
     argv = programs.commands[0].argv
     assert {"Dir::Etc::SourceList=/dev/null", "Dir::Etc::SourceParts=/dev/null"} <= set(argv)
     assert argv[-1] == "conntrack", "of the files, only what this package needs is wanted"
+
+
+def test_a_proxy_is_the_way_to_the_archives_and_its_password_stays_out_of_sight(tmp_path: Path) -> None:
+    url = "http://user:hunter2@proxy.test:3128"
+    via = Proxies(http=Secret(url), https=Secret(url), exempt=("archive.test", "10.0.0.0/8"))
+    programs = Programs({"--simulate": [fails(UNKNOWN, 100), says(SIMULATED)]})
+    apt = packages(tmp_path, programs, "")
+    apt.simulate(["conntrack"], via=via)
+    apt.install(["conntrack"], via=via)
+    assert verbs(programs) == ["--simulate", "update", "--simulate", "install"]
+    for command in programs.commands:
+        assert (command.env["http_proxy"], command.env["https_proxy"]) == (url, url)
+        assert command.env["no_proxy"] == "archive.test,10.0.0.0/8"
+        assert "hunter2" not in " ".join(command.argv)
+    apt.install(["conntrack"])
+    assert "http_proxy" not in programs.commands[-1].env
 
 
 def test_the_machines_own_archives_serve_what_has_no_files(tmp_path: Path) -> None:

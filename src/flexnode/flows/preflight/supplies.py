@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from flexnode.artifacts import Code, Refusal, combine, render_size
 from flexnode.errors import ArtifactError, FlexError
+from flexnode.flows.cluster_facts import to_archives
 from flexnode.flows.preflight.check import Finding, Level, error, failed, ok, skipped, warning
 from flexnode.flows.preflight.offline import tell_bundle
 from flexnode.flows.preflight.processes import find_users
@@ -79,7 +80,8 @@ def check_packages(situation: Situation) -> Iterator[Finding]:
         yield ok(f"{len(missing)} will be installed from files of artifacts.sources; no archive is asked")
         return
     try:
-        change = situation.host.packages.simulate(missing)
+        via = to_archives(situation.proxies, situation.spec)
+        change = situation.host.packages.simulate(missing, via=via)
     except FlexError as failure:
         yield warning(
             failure.code,

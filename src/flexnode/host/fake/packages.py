@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flexnode.host.door import Transaction
+from flexnode.host.door import NO_PROXIES, Proxies, Transaction
 from flexnode.host.failures import Code, failure
 from flexnode.host.fake.steps import Steps
 
@@ -52,6 +52,7 @@ class FakePackages:
     half_configured: set[str] = field(default_factory=set)  # repaired before the next transaction
     locked: bool = False  # another package manager does not end
     reachable: bool = True  # whether the archive can be downloaded from
+    behind: str = ""  # the one proxy through which it can
     upgrades: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what installing the key upgrades
     removes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what installing the key removes
     _depends: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of what was installed from files
@@ -59,7 +60,9 @@ class FakePackages:
     def installed(self, names: Iterable[str]) -> frozenset[str]:
         return frozenset(names) & (self.present - self.half_configured)
 
-    def simulate(self, names: Iterable[str], debs: Sequence[Path] = ()) -> Transaction:
+    def simulate(
+        self, names: Iterable[str], debs: Sequence[Path] = (), *, via: Proxies = NO_PROXIES
+    ) -> Transaction:
         order = self._closure(names, self._offer(debs))
         return Transaction(
             installs=tuple(sorted(order)),
@@ -71,13 +74,13 @@ class FakePackages:
         there = self.present | self.half_configured
         return Transaction(removes=tuple(sorted(self._dependents(set(names) & there))))
 
-    def install(self, names: Iterable[str], debs: Sequence[Path] = ()) -> None:
+    def install(self, names: Iterable[str], debs: Sequence[Path] = (), *, via: Proxies = NO_PROXIES) -> None:
         self._require_lock()
         wanted = list(names)
         offer = self._offer(debs)
         self._repair()
         order = self._closure(wanted, offer)
-        if not self.reachable and not debs and order:
+        if order and not debs and not self._reaches(via):
             raise failure(Code.PACKAGE_NETWORK, "the package archive cannot be reached")
         for name in order:
             self.half_configured.add(name)
@@ -106,6 +109,9 @@ class FakePackages:
             with self.steps.step("configure what is half-way installed"):
                 self.present |= self.half_configured
                 self.half_configured.clear()
+
+    def _reaches(self, via: Proxies) -> bool:
+        return self.reachable and self.behind in ("", via.http.reveal() if via.http else None)
 
     def _offer(self, debs: Sequence[Path]) -> Mapping[str, tuple[str, ...]]:
         """What can be installed: package files stand in the place of the archive."""

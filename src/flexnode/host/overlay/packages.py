@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flexnode.host.door import Packages, Transaction
+from flexnode.host.door import NO_PROXIES, Packages, Proxies, Transaction
 
 
 @dataclass
@@ -21,8 +21,10 @@ class OverlayPackages:
         found = self.below.installed(wanted)
         return frozenset(name for name in wanted if self._there.get(name, name in found))
 
-    def simulate(self, names: Iterable[str], debs: Sequence[Path] = ()) -> Transaction:
-        found = self.below.simulate(names, debs)
+    def simulate(
+        self, names: Iterable[str], debs: Sequence[Path] = (), *, via: Proxies = NO_PROXIES
+    ) -> Transaction:
+        found = self.below.simulate(names, debs, via=via)
         kept = tuple(name for name in found.installs if not self._there.get(name, False))
         return Transaction(installs=kept, upgrades=found.upgrades, removes=found.removes)
 
@@ -33,9 +35,9 @@ class OverlayPackages:
         gone = (name for name, there in self._there.items() if not there)
         return Transaction(removes=tuple(sorted({*real, *pretended}.difference(gone))))
 
-    def install(self, names: Iterable[str], debs: Sequence[Path] = ()) -> None:
+    def install(self, names: Iterable[str], debs: Sequence[Path] = (), *, via: Proxies = NO_PROXIES) -> None:
         wanted = tuple(names)
-        planned = self.simulate(wanted, debs)
+        planned = self.simulate(wanted, debs, via=via)
         self._there |= dict.fromkeys((*wanted, *planned.installs), True)
         self._there |= dict.fromkeys(planned.removes, False)
 
