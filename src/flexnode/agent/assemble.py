@@ -13,7 +13,6 @@ from flexnode.agent.daemon import Agent
 from flexnode.agent.doorbell import Doorbell
 from flexnode.agent.herald import Herald
 from flexnode.agent.inputs import Inputs, Load
-from flexnode.agent.log import Log
 from flexnode.agent.memory import Memory
 from flexnode.agent.notify import Notifier
 from flexnode.agent.operate import Interrupt, Operator
@@ -24,6 +23,7 @@ from flexnode.agent.watch import open_watch
 from flexnode.agent.work import Flows
 from flexnode.clock import SystemClock
 from flexnode.flows.cluster_facts import make_proxies
+from flexnode.flows.log import Log, Logged
 from flexnode.flows.node_api import make_connect
 from flexnode.flows.status import AGENT_LOCK, RUN_ROOT
 from flexnode.flows.workplace import Workplace
@@ -56,7 +56,12 @@ def open_agent(
     digests = recall_digests(directory, clock)
     host = LiveHost(clock=clock, digests=digests)
     workplace = Workplace(
-        host=host, clock=clock, directory=directory, digests=digests, progress=telling, stop=interrupt
+        host=host,
+        clock=clock,
+        directory=directory,
+        digests=digests,
+        progress=Logged(progress=telling, clock=clock),
+        stop=interrupt,
     )
     operator = Operator(
         work=Flows(workplace=workplace),

@@ -1,8 +1,7 @@
-"""The progress of an operation, for whoever looks at the agent meanwhile: in systemd's status and the log."""
+"""The progress of an operation, for whoever looks at the agent meanwhile: in systemd's status and its own."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,8 +12,6 @@ from flexnode.clock import Clock
 
 _PAUSE = 2.0
 """Seconds between two notes on the same step: some come with every file, or every second."""
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True)
@@ -30,16 +27,10 @@ class Telling:
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
-        started = self.clock.monotonic()
         self._titles.append(title)
         self._tell(title)
         try:
             yield
-        except BaseException:
-            _log.info("failed: %s (%.1f s)", title, self.clock.monotonic() - started)
-            raise
-        else:
-            _log.info("done: %s (%.1f s)", title, self.clock.monotonic() - started)
         finally:
             self._titles.pop()
             self.pulse.beat()

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from flexnode.cli.config import ConfigChoice, config_options
-from flexnode.cli.operation import finish, open_workplace, require_root
+from flexnode.cli.operation import finish, open_log, open_workplace, require_root
 from flexnode.cli.output import verb_options
 
 _DURATION = re.compile(r"(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s?)?")
@@ -71,21 +71,22 @@ def bootstrap(
     options = BootstrapOptions(seconds=timeout, retry=retry, ignore=parse_names(ignore), patient=True)
     require_root("bootstrap")
     resolved = config.load(complete=not prepare)
-    with open_workplace() as workplace:
-        outcome = (prepare_machine if prepare else join)(resolved, workplace, options)
-    preparing = {
-        Result.CONFIRMED: "the machine is prepared, and joins no cluster yet",
-        Result.UNCHANGED: "nothing to do: the machine is prepared",
-        Result.ROLLED_BACK: "the change did not work; the machine is prepared as it was before",
-        Result.UNCONFIRMED: "everything is in place, and does not work yet",
-        Result.DEGRADED: "the machine is not as it should be",
-    }
-    joining = {
-        Result.CONFIRMED: "the node is Ready",
-        Result.UNCHANGED: "nothing to do: the node is as it should be",
-        Result.ROLLED_BACK: "the change did not work; the node is Ready as it was before",
-        Result.UNCONFIRMED: "everything is in place, and the node is not Ready yet",
-        Result.DEGRADED: "the node is not as it should be",
-    }
-    headlines = preparing if prepare else joining
-    return finish(outcome, headlines.get(outcome.result, outcome.result.value), output)
+    with open_log("bootstrap", resolved.spec):
+        with open_workplace() as workplace:
+            outcome = (prepare_machine if prepare else join)(resolved, workplace, options)
+        preparing = {
+            Result.CONFIRMED: "the machine is prepared, and joins no cluster yet",
+            Result.UNCHANGED: "nothing to do: the machine is prepared",
+            Result.ROLLED_BACK: "the change did not work; the machine is prepared as it was before",
+            Result.UNCONFIRMED: "everything is in place, and does not work yet",
+            Result.DEGRADED: "the machine is not as it should be",
+        }
+        joining = {
+            Result.CONFIRMED: "the node is Ready",
+            Result.UNCHANGED: "nothing to do: the node is as it should be",
+            Result.ROLLED_BACK: "the change did not work; the node is Ready as it was before",
+            Result.UNCONFIRMED: "everything is in place, and the node is not Ready yet",
+            Result.DEGRADED: "the node is not as it should be",
+        }
+        headlines = preparing if prepare else joining
+        return finish(outcome, headlines.get(outcome.result, outcome.result.value), output)

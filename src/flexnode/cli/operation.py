@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -30,6 +31,7 @@ def open_workplace() -> Iterator[Workplace]:
     the next point where it can be gone on with.
     """
     from flexnode.cli.progress import open_progress
+    from flexnode.flows.log import Logged
     from flexnode.flows.workplace import Workplace
     from flexnode.generation.digest_memory import recall_digests
     from flexnode.generation.directory import StateDirectory
@@ -49,9 +51,38 @@ def open_workplace() -> Iterator[Workplace]:
             clock=clock,
             directory=directory,
             digests=digests,
-            progress=progress,
+            progress=Logged(progress=progress, clock=clock),
             stop=asked.is_set,
         )
+
+
+@contextmanager
+def open_log(verb: str, spec: NodeSpec | None) -> Iterator[None]:
+    """What the verb does is written to the log on this machine, and how it ended."""
+    from flexnode.flows.log import TOLD, written_down
+    from flexnode.flows.workplace import Workplace
+    from flexnode.model.spec import AgentSpec
+
+    context = click.get_current_context(silent=True)
+    if context is not None and context.find_object(Workplace) is not None:
+        yield
+        return
+    agent, told = spec.agent if spec else AgentSpec(), logging.getLogger(TOLD)
+    with written_down(agent.log_directory, agent.log_level, sys.stderr):
+        told.info("%s, asked for by a person or a script", verb)
+        try:
+            yield
+        except FlexError as error:
+            told.error("%s failed: %s (%s)", verb, error.message, error.code)
+            raise
+        except Exception as error:
+            from flexnode.cli.defect import render_traceback
+
+            told.error("%s failed: %s", verb, render_traceback(error))
+            raise
+        except KeyboardInterrupt:
+            told.error("%s was interrupted", verb)
+            raise
 
 
 def require_root(verb: str) -> None:
@@ -125,7 +156,12 @@ def tell_failure(failure: Failure) -> None:
 def finish(outcome: Outcome, headline: str, output: str) -> int:
     """Show an outcome and answer the exit code."""
     from flexnode.cli.output import emit
+    from flexnode.flows.log import TOLD
 
+    told = logging.getLogger(TOLD)
+    told.info("%s", headline)
+    for text in (*outcome.reservations, *outcome.warnings):
+        told.info("besides: %s", text)
     emit(output, text=render_outcome(outcome, headline), data=outcome_data(outcome))
     if outcome.failure is not None:
         tell_failure(outcome.failure)

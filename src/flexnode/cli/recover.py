@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from flexnode.cli.config import ConfigChoice, config_options
-from flexnode.cli.operation import find_spec, finish, open_workplace, require_root
+from flexnode.cli.operation import find_spec, finish, open_log, open_workplace, require_root
 from flexnode.cli.output import emit, verb_options
 
 
@@ -23,13 +23,15 @@ def recover(now: bool, config: ConfigChoice, output: str) -> int:
     from flexnode.flows.going_back import recover as bring_to_end
 
     require_root("recover")
-    with open_workplace() as workplace:
-        if not now:
-            prepare_boot(workplace, spec=find_spec(config))
-            emit(output, text="the machine's files are of one generation", data={"recovered": "files"})
+    spec = find_spec(config)
+    with open_log("recover", spec):
+        with open_workplace() as workplace:
+            if not now:
+                prepare_boot(workplace, spec=spec)
+                emit(output, text="the machine's files are of one generation", data={"recovered": "files"})
+                return 0
+            outcome = bring_to_end(workplace, spec=spec)
+        if outcome is None:
+            emit(output, text="nothing was cut off", data={"recovered": None})
             return 0
-        outcome = bring_to_end(workplace, spec=find_spec(config))
-    if outcome is None:
-        emit(output, text="nothing was cut off", data={"recovered": None})
-        return 0
-    return finish(outcome, f"what was cut off has ended: {outcome.result}", output)
+        return finish(outcome, f"what was cut off has ended: {outcome.result}", output)

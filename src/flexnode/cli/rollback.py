@@ -6,7 +6,7 @@ import click
 
 from flexnode.cli.bootstrap import Duration
 from flexnode.cli.config import ConfigChoice, config_options
-from flexnode.cli.operation import find_spec, finish, open_workplace, require_root
+from flexnode.cli.operation import find_spec, finish, open_log, open_workplace, require_root
 from flexnode.cli.output import verb_options
 
 
@@ -24,13 +24,15 @@ def rollback(timeout: float, config: ConfigChoice, output: str) -> int:
     from flexnode.generation.outcome import Result
 
     require_root("rollback")
-    with open_workplace() as workplace:
-        outcome = go_back(workplace, seconds=timeout, spec=find_spec(config))
-    goal = "the node is Ready" if outcome.joined else "the machine is prepared"
-    headlines = {
-        Result.CONFIRMED: f"{goal} as it was before",
-        Result.UNCHANGED: "nothing to do: the node is at that generation",
-        Result.ROLLED_BACK: "the generation before does not work; the node stays as it is",
-        Result.DEGRADED: "the node is not as it should be",
-    }
-    return finish(outcome, headlines.get(outcome.result, outcome.result.value), output)
+    spec = find_spec(config)
+    with open_log("rollback", spec):
+        with open_workplace() as workplace:
+            outcome = go_back(workplace, seconds=timeout, spec=spec)
+        goal = "the node is Ready" if outcome.joined else "the machine is prepared"
+        headlines = {
+            Result.CONFIRMED: f"{goal} as it was before",
+            Result.UNCHANGED: "nothing to do: the node is at that generation",
+            Result.ROLLED_BACK: "the generation before does not work; the node stays as it is",
+            Result.DEGRADED: "the node is not as it should be",
+        }
+        return finish(outcome, headlines.get(outcome.result, outcome.result.value), output)

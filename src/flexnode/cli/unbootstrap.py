@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from flexnode.cli.config import ConfigChoice, config_options
-from flexnode.cli.operation import confirm, find_spec, finish, open_workplace, require_root
+from flexnode.cli.operation import confirm, find_spec, finish, open_log, open_workplace, require_root
 from flexnode.cli.output import verb_options
 
 ONLY_PREPARED = "This removes all that was installed ahead of a join. Go on?"
@@ -35,13 +35,15 @@ def unbootstrap(yes: bool, force: bool, config: ConfigChoice, output: str) -> in
     from flexnode.generation.outcome import Result
 
     require_root("unbootstrap")
-    with open_workplace() as workplace:
-        prepared = is_prepared(workplace.directory)
-        confirm(ONLY_PREPARED if prepared else QUESTION, yes=yes)
-        outcome = leave(workplace, force=force, spec=find_spec(config))
-    headlines = {
-        Result.LEFT: "what was prepared is undone" if prepared else "the machine has left its cluster",
-        Result.UNCHANGED: "nothing to do: this machine is no node",
-        Result.DEGRADED: "the machine has left its cluster, and something of it is still here",
-    }
-    return finish(outcome, headlines.get(outcome.result, outcome.result.value), output)
+    spec = find_spec(config)
+    with open_log("unbootstrap", spec):
+        with open_workplace() as workplace:
+            prepared = is_prepared(workplace.directory)
+            confirm(ONLY_PREPARED if prepared else QUESTION, yes=yes)
+            outcome = leave(workplace, force=force, spec=spec)
+        headlines = {
+            Result.LEFT: "what was prepared is undone" if prepared else "the machine has left its cluster",
+            Result.UNCHANGED: "nothing to do: this machine is no node",
+            Result.DEGRADED: "the machine has left its cluster, and something of it is still here",
+        }
+        return finish(outcome, headlines.get(outcome.result, outcome.result.value), output)

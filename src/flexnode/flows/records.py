@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import msgspec
 
 from flexnode.clock import Clock
 from flexnode.errors import FlexError
+from flexnode.flows.log import TOLD
 from flexnode.generation.course import Ending
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.durable import translate_errors, write
@@ -30,6 +32,8 @@ EVENTS_LIMIT = 4 << 20
 BUSY = "state/busy"
 
 _OK = "ok"
+
+_told = logging.getLogger(TOLD)
 
 _QUIET = frozenset({Name.JOURNAL, Name.LEDGER, Name.STATE})
 
@@ -146,6 +150,7 @@ class Recorder:
 
     def __call__(self, ending: Ending, /) -> None:
         self.events.close(ending)
+        _log_end(ending)
         if self.bootstrapping is None:
             return
         try:
@@ -183,6 +188,12 @@ def record_refusal(
             last = find_provision(directory)
             if last is None or last.ended <= started:
                 recorder(ending)
+
+
+def _log_end(ending: Ending) -> None:
+    about = f", generation {ending.generation}" if ending.generation else ""
+    why = f": {ending.failure.message} ({ending.failure.code})" if ending.failure else ""
+    _told.info("%s ended: %s%s, %.1f s%s", ending.operation, ending.result, about, ending.seconds, why)
 
 
 def _describe(ending: Ending, bootstrapping: Bootstrapping, clock: Clock) -> Provision:

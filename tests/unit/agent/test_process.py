@@ -44,6 +44,7 @@ heard.clear()
 agent.send_signal(signal.SIGHUP)
 until("RELOADING=1")
 until("READY=1")
+rollback = subprocess.run([*program, "rollback"], capture_output=True, text=True)
 agent.send_signal(signal.SIGTERM)
 until("STOPPING=1")
 _, said = agent.communicate(timeout=60)
@@ -51,6 +52,7 @@ print(json.dumps({
     "code": agent.returncode,
     "said": said,
     "second": [second.returncode, second.stderr],
+    "rollback": [rollback.returncode, rollback.stderr],
     "status": json.loads(shown.stdout),
     "megabytes": int(size.split()[1]) / 1024,
     "log": open("/var/log/aks-flex-node/aks-flex-node.log").read(),
@@ -68,4 +70,9 @@ def test_it_is_ready_at_once_says_what_is_missing_and_ends_when_told(tmp_path: P
     assert "state/busy" in told["second"][1]
     assert told["status"]["agent_runs"] is True
     assert told["status"]["agent"]["failure"]["code"] == "config/not-found"
+    assert told["rollback"][0] == 1
+    refusal = "there is no generation before the current one"
+    assert told["rollback"][1].count(refusal) == 1
+    assert refusal in told["log"]
+    assert "rollback ended: failed" in told["log"]
     assert told["megabytes"] < 45

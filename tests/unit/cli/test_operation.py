@@ -20,6 +20,7 @@ from flexnode.cli.operation import (
     find_exit_code,
     find_spec,
     finish,
+    open_log,
     open_workplace,
     outcome_data,
     render_outcome,
@@ -28,6 +29,7 @@ from flexnode.cli.operation import (
 from flexnode.cli.root import root
 from flexnode.errors import ConfigError, FlexError, Kind
 from flexnode.generation import Failure, Name, Outcome, Result, Timing
+from flexnode.model.spec import AgentSpec, NodeSpec
 from flexnode.resources import Change, Disruption
 from flexnode.resources.state import Absent, File, Text
 from unit.config.samples import SMALL
@@ -177,6 +179,27 @@ def test_a_signal_asks_the_operation_to_stop(
         assert workplace.stop()
     assert signal.getsignal(number) is before
     assert "stopping at the next safe point" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (FlexError("no way", code="kube/unreachable"), "rollback failed: no way (kube/unreachable)"),
+        (RuntimeError("a defect with 0123456789abcdef in it"), "RuntimeError"),
+        (KeyboardInterrupt(), "rollback was interrupted"),
+    ],
+)
+def test_what_ends_a_verb_is_written_to_the_log(tmp_path: Path, error: BaseException, words: str) -> None:
+    """Whoever was not at the terminal reads there what happened."""
+    spec = NodeSpec(agent=AgentSpec(log_directory=str(tmp_path)))
+
+    def fail() -> None:
+        with open_log("rollback", spec):
+            raise error
+
+    with pytest.raises(type(error)):
+        fail()
+    assert words in (tmp_path / "aks-flex-node.log").read_text()
 
 
 def interrupt_twice() -> None:
