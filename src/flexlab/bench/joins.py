@@ -13,6 +13,7 @@ from flexlab import handmade, node_agent
 from flexlab.bench.bench import PROVISION, Bench, Joined, Subject, open_subject
 from flexlab.bench.report import Measurement
 from flexlab.bench.steps import BETWEEN, compose_rows, cut, find_begin, find_gaps
+from flexnode.cli.output import RESERVATION
 from flexnode.components.layout import KUBELET
 
 BARE = "static units, kubelet start to Ready"
@@ -77,8 +78,8 @@ def _stage(subject: Subject) -> None:
     subject.return_to(STOCK)
     with progress.step("stage a node with the agent"):
         node_agent.prepare(subject.terminal, subject.parts)
-        subject.run("aks-flex-node bootstrap && aks-flex-node unbootstrap --yes")
-        subject.run(f"rm -f {PROVISION}")
+        subject.run("aks-flex-node bootstrap --prepare", expect=(0, RESERVATION))
+        subject.run(f"rm -f {PROVISION}")  # so that the next one to appear tells of the join
     subject.remember(BY_AGENT)
 
 
