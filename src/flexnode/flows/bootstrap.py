@@ -11,19 +11,16 @@ from dataclasses import dataclass
 
 from flexnode.config import Resolved
 from flexnode.errors import ConfigError, FlexError
-from flexnode.flows.findings import recall
+from flexnode.flows.findings import Findings, recall
 from flexnode.flows.node_api import is_node
 from flexnode.flows.operate import prepare
 from flexnode.flows.persistence import persist
-from flexnode.flows.planning import plan_bootstrap
-from flexnode.flows.preflight import Operation, preflight, relevant, require_passed
-from flexnode.flows.preflight.survey import Machine, survey
 from flexnode.flows.records import BOOTSTRAP, PREPARE, Bootstrapping, record_refusal
 from flexnode.flows.target import Target, leave_out_cluster, make_machine_target, make_target
 from flexnode.flows.workplace import Workplace
 from flexnode.generation.outcome import Failure, Outcome
-from flexnode.generation.plan import Plan
 from flexnode.host.facts import read_facts
+from flexnode.model.facts import Facts
 from flexnode.model.spec import AgentSpec
 
 
@@ -41,13 +38,33 @@ class BootstrapOptions:
     ignore: Sequence[str] = ()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Beginning:
+    """What the machine shall be. `check` is asked once it is clear that something has to be done for that."""
+
+    target: Target
+    check: Callable[[], object] | None = None
+
+
 def bootstrap(resolved: Resolved, workplace: Workplace, options: BootstrapOptions) -> Outcome:
     """Check the machine, compose its node, and activate it. Safe to repeat; a second run changes nothing."""
 
-    def begin() -> Target:
-        if not is_settled(resolved, workplace):
-            check(resolved, workplace, Operation.BOOTSTRAP, options.ignore)
-        return make_target(resolved, workplace)
+    def begin() -> Beginning:
+        facts = read_facts(workplace.host)
+
+        def ask() -> Findings | None:
+            return check(resolved, workplace, facts, BOOTSTRAP, options.ignore)
+
+        if recall(workplace.directory, resolved.spec.cluster.server) is None:
+            return Beginning(target=make_target(resolved, workplace, facts=facts, found=ask()))
+        # Who remembers the cluster knows without it what is to be done, which may be nothing.
+        try:
+            return Beginning(target=make_target(resolved, workplace, facts=facts), check=ask)
+        except ConfigError:
+            raise
+        except FlexError:
+            ask()  # the checks may know better why
+            raise
 
     seconds = choose_time(workplace, resolved.spec.agent)
     return _carry_out(BOOTSTRAP, begin, seconds, workplace, options)
@@ -60,20 +77,19 @@ def prepare_machine(resolved: Resolved, workplace: Workplace, options: Bootstrap
     configuration need not name any. A node, or a machine that began to join, is refused.
     """
 
-    def begin() -> Target:
+    def begin() -> Beginning:
         target = make_machine_target(resolved, workplace)
-        planner = prepare(workplace, "plan", target=target).activation
-        planner.require_way_to(target.generation)
-        if not changes_nothing(lambda: planner.plan(target.generation)):
-            check(leave_out_cluster(resolved), workplace, Operation.PREPARE, options.ignore)
-        return target
+        alone = leave_out_cluster(resolved)
+        return Beginning(
+            target=target, check=lambda: check(alone, workplace, target.facts, PREPARE, options.ignore)
+        )
 
     return _carry_out(PREPARE, begin, resolved.spec.agent.bootstrap_timeout, workplace, options)
 
 
 def _carry_out(
     operation: str,
-    begin: Callable[[], Target],
+    begin: Callable[[], Beginning],
     usual: float,
     workplace: Workplace,
     options: BootstrapOptions,
@@ -84,7 +100,8 @@ def _carry_out(
     def attempt() -> Outcome:
         started = workplace.clock.now()
         try:
-            target = begin()
+            beginning = begin()
+            target = beginning.target
             bootstrapping = Bootstrapping(started=started, config=target.config)
             crew = prepare(workplace, operation, target=target, bootstrapping=bootstrapping)
         except FlexError as error:
@@ -98,29 +115,11 @@ def _carry_out(
                 inputs=target.inputs,
                 seconds=seconds,
                 retry=options.retry,
+                before=beginning.check,
             )
         return crew.complete(outcome)
 
     return persist(attempt, seconds=seconds, workplace=workplace) if options.patient else attempt()
-
-
-def is_settled(resolved: Resolved, workplace: Workplace) -> bool:
-    """Whether the machine is the node that is configured, so that nothing has to be checked beforehand.
-
-    Raises a ConfigError where it cannot become what is configured, whatever the checks would say.
-    """
-    if recall(workplace.directory, resolved.spec.cluster.server) is None:
-        return False
-    return changes_nothing(lambda: plan_bootstrap(resolved, workplace))
-
-
-def changes_nothing(plan: Callable[[], Plan]) -> bool:
-    try:
-        return not plan().changes
-    except ConfigError:
-        raise
-    except FlexError:
-        return False  # the checks, or the operation itself, say why
 
 
 def choose_time(workplace: Workplace, agent: AgentSpec) -> float:
@@ -128,11 +127,19 @@ def choose_time(workplace: Workplace, agent: AgentSpec) -> float:
     return agent.verify_timeout if is_node(workplace.directory) else agent.bootstrap_timeout
 
 
-def check(resolved: Resolved, workplace: Workplace, operation: Operation, ignore: Sequence[str]) -> None:
-    """Ask the preflight checks that belong to the operation; raise if one of them objects."""
+def check(
+    resolved: Resolved, workplace: Workplace, facts: Facts, operation: str, ignore: Sequence[str]
+) -> Findings | None:
+    """Ask the preflight checks that belong to the operation; raise if one of them objects.
+
+    Answers what the cluster told of itself, where nobody remembers it.
+    """
+    from flexnode.flows.preflight import Operation, preflight, relevant, require_passed
+    from flexnode.flows.preflight.survey import Machine, survey
+
     machine = Machine(
         host=workplace.host,
-        facts=read_facts(workplace.host),
+        facts=facts,
         clock=workplace.clock,
         uid=os.geteuid(),
         directory=workplace.directory,
@@ -144,8 +151,10 @@ def check(resolved: Resolved, workplace: Workplace, operation: Operation, ignore
     ):
         report = preflight(
             situation,
-            checks=relevant(operation),
+            checks=relevant(Operation(operation)),
             ignore=ignore,
             progress=workplace.progress,
         )
+        found = situation.found
     require_passed(report)
+    return found

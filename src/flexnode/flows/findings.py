@@ -14,10 +14,11 @@ import msgspec
 from flexnode.catalog import Catalog
 from flexnode.clock import Clock
 from flexnode.config import Resolved, fill_detected
-from flexnode.flows.cluster_facts import connect, detect, settle_serving
+from flexnode.flows.cluster_facts import Detected, connect, detect, settle_serving
 from flexnode.flows.node_api import is_node
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.durable import load, remove, save
+from flexnode.kube import Connection
 from flexnode.kube.facts import ClusterFacts
 from flexnode.model.facts import Facts
 from flexnode.model.spec import NodeSpec
@@ -66,12 +67,17 @@ def find_out(spec: NodeSpec, facts: Facts, catalog: Catalog, clock: Clock) -> Fi
     """Ask the cluster, over a verified connection; raises a KubeError if it cannot be asked."""
     with connect(spec, clock=clock) as client:
         detected = detect(client, known=catalog.document.release_sets, hostname=facts.hostname)
-        return Findings(
-            server=spec.cluster.server,
-            ca=client.connection.ca,
-            settings=dict(detected.settings),
-            approves_serving=detected.facts.approves_serving,
-        )
+        return make_findings(spec, client.connection, detected)
+
+
+def make_findings(spec: NodeSpec, connection: Connection, detected: Detected) -> Findings:
+    """What is worth remembering of what was detected over a verified connection."""
+    return Findings(
+        server=spec.cluster.server,
+        ca=connection.ca,
+        settings=dict(detected.settings),
+        approves_serving=detected.facts.approves_serving,
+    )
 
 
 def fill(resolved: Resolved, findings: Findings | None) -> Filled:

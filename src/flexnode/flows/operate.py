@@ -25,7 +25,7 @@ from flexnode.generation.ledger import DiskLedger
 from flexnode.generation.outcome import Outcome
 from flexnode.generation.stage import Fetch, fetch_nothing
 from flexnode.host.door import NO_PROXIES
-from flexnode.host.facts import read_facts
+from flexnode.host.facts import read_system_uuid
 from flexnode.model.spec import NodeSpec
 from flexnode.resources.registry import make_handlers
 
@@ -77,7 +77,7 @@ def prepare(
         fetch = make_fetch(target, contents.store, clock=clock, progress=workplace.progress)
     proxies = _find_proxies(spec)
     connect = make_connect(host, clock, proxies)
-    system_uuid = read_facts(host).system_uuid
+    system_uuid = target.facts.system_uuid if target else read_system_uuid(host.files)
     events = open_events(directory, clock, operation)
     titles = TITLES if target is None or target.generation.joins else PREPARING
     watcher = Watcher(progress=workplace.progress, events=events, titles=titles)

@@ -117,8 +117,8 @@ class _Watch:
         return missing or self._find_instability()
 
     def _look_here(self) -> FlexError | None:
-        for name in (CONTAINERD,) if self.node is None else (CONTAINERD, KUBELET):
-            unit = self.gate.host.units.find(name)
+        names = (CONTAINERD,) if self.node is None else (CONTAINERD, KUBELET)
+        for name, unit in self.gate.host.units.find_all(names).items():
             if not unit.active:
                 self._invocations.pop(name, None)
                 return _pending("node/unit-down", f"{name} is not running", f"see journalctl -u {name}")

@@ -15,7 +15,7 @@ from flexnode.components.node import compose_node
 from flexnode.components.node_proxy import HTTP, HTTPS
 from flexnode.config import Resolved, digest
 from flexnode.errors import ConfigError
-from flexnode.flows.findings import fill, find_out, recall, remember
+from flexnode.flows.findings import Findings, fill, find_out, recall, remember
 from flexnode.flows.node_api import NAME_CHANGED, find_joined_name
 from flexnode.flows.package_files import choose_package_files
 from flexnode.flows.parts import choose_parts, load_spec_catalog
@@ -46,19 +46,27 @@ class Target:
     secrets: Secrets
 
 
-def make_target(resolved: Resolved, workplace: Workplace, *, keep: bool = True) -> Target:
+def make_target(
+    resolved: Resolved,
+    workplace: Workplace,
+    *,
+    facts: Facts | None = None,
+    found: Findings | None = None,
+    keep: bool = True,
+) -> Target:
     """Compose the node. The cluster is asked for what nobody set, once in the life of the node.
 
-    `keep`: whether its answers are remembered; who only plans leaves no trace.
+    `facts` and `found` are what the machine and the cluster told just now, where they were asked already.
+    `keep`: whether the cluster's answers are remembered; who only plans leaves no trace.
     """
-    facts = read_facts(workplace.host)
+    facts = facts or read_facts(workplace.host)
     catalog = load_spec_catalog(resolved.spec)
-    findings = recall(workplace.directory, resolved.spec.cluster.server)
+    findings = recall(workplace.directory, resolved.spec.cluster.server) or found
     if findings is None and resolved.spec.cluster.server:
         with workplace.progress.step("ask the cluster"):
             findings = find_out(resolved.spec, facts, catalog, workplace.clock)
-        if keep:
-            remember(workplace.directory, findings)
+    if findings is not None and keep:
+        remember(workplace.directory, findings)
     filled = fill(resolved, findings)
     parts = choose_parts(catalog, filled.spec, facts)
     inputs = NodeInputs(spec=filled.spec, parts=parts, facts=facts)

@@ -71,13 +71,14 @@ class Activation:
         seconds: float = DEFAULT_SECONDS,
         retry: bool = False,
         forgiving: bool = False,
+        before: Callable[[], object] | None = None,
     ) -> Outcome:
         """Bring the machine to `target`; the empty generation is how it leaves.
 
         A failure before anything changed is raised, and so is one of leaving; any other is in the outcome.
         `inputs` is a digest of what the target was composed from: a rejected generation is tried again when
         it differs, or with `retry`. `seconds` bounds applying and verifying. `forgiving`: leaving goes on
-        after failures, and tells them as reservations.
+        after failures, and tells them as reservations. `before` is called if there is something to do.
         """
         order = Order(
             name=operation,
@@ -86,6 +87,7 @@ class Activation:
             inputs=inputs,
             retry=retry,
             forgiving=forgiving,
+            before=before,
         )
         with self._operation(operation) as running:
             return running.forward(order)

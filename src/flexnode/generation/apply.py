@@ -84,10 +84,13 @@ class Applier:
     derivable: frozenset[str] | None = None
     forgiving: bool = False
     _owed: Owed = field(default_factory=Owed)
+    _steps: Sequence[Step] = ()
+    _seen: Machine | None = None  # as it is since the last change
 
     def run(self, steps: Sequence[Step]) -> None:
         """Bring every resource to its goal, and let each unit see it once all that it reads is there."""
         self._owed = self._outstanding(steps)
+        self._steps = steps
         turns = find_turns(steps)
         for number, step in enumerate(steps):
             self._do(partial(self._bring, step))
@@ -151,11 +154,13 @@ class Applier:
             )
 
     def _change(self, step: Step) -> None:
-        move = self.machine.judge(step, self.records.journal.begun())
+        self._seen = self._seen or self.machine.at_a_glance(self._steps)
+        move = self._seen.judge(step, self.records.journal.begun())
         if move.kept:
             self.applied.kept[move.kept] = None
         if move.change is None:
             return
+        self._seen = None
         with self.records.steps.step(Name.APPLY, move.change.key):
             if not step.returning:
                 self._remember(step, move.change)
@@ -186,6 +191,7 @@ class Applier:
         units = self.machine.host.units
         info = units.find(unit)
         if info.active:
+            self._seen = None
             with self.records.steps.step(Name.RESTART, unit):
                 if info.needs_reload:
                     units.reload_manager()

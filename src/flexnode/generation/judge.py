@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import count
 
 import msgspec
@@ -11,8 +11,10 @@ import msgspec
 from flexnode.errors import GenerationError
 from flexnode.generation.sequence import Step
 from flexnode.host.door import Host
+from flexnode.host.glance import Glance
 from flexnode.resources import Change
 from flexnode.resources.handler import Contents, Handler
+from flexnode.resources.running import BOOTED
 from flexnode.resources.state import Absent, Directory, File, Member, Secret, State
 
 BESIDE = ".before-flexnode"
@@ -53,6 +55,11 @@ class Machine:
 
     def exists(self, path: str) -> bool:
         return self.host.files.find(path) is not None
+
+    def at_a_glance(self, steps: Iterable[Step]) -> Machine:
+        """The same machine, for looking at all of these as long as nothing changes."""
+        units = [step.resource.name for step in steps if step.resource.kind == "unit"]
+        return replace(self, host=Glance(self.host, (*units, BOOTED)) if units else self.host)
 
     def judge(self, step: Step, begun: Mapping[str, State]) -> Move:
         """Look at the resource and say what has to be done. Changes nothing.

@@ -55,6 +55,8 @@ class Operation:
                 # Other inputs can lead to the same node; going back has to know which ones are left behind.
                 self._save_state(desired=Desired.JOINED, inputs=order.inputs)
             return self._outcome(Result.UNCHANGED, identity)
+        if order.before and (settled or self._plan(target, identity).changes):
+            order.before()
         with self.steps.step(Name.STAGE, identity):
             stage(target, self.tools.contents, self.tools.fetch, known=self.history.generations)
         if not leaving:

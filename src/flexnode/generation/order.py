@@ -46,7 +46,11 @@ class Tools:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """What was asked for. `rejects`: what is left behind shall not come again by itself."""
+    """What was asked for. `rejects`: what is left behind shall not come again by itself.
+
+    `before` is called once it is clear that there is something to do, before any of it; what it raises ends
+    the operation.
+    """
 
     name: str
     target: Generation
@@ -55,3 +59,4 @@ class Order:
     retry: bool = False
     forgiving: bool = False
     rejects: bool = False
+    before: Callable[[], object] | None = None

@@ -36,6 +36,7 @@ def make_plan(target: Generation, past: Past, machine: Machine, journal: Journal
     changes: list[Change] = []
     kept: list[str] = []
     done, begun = journal.done(), journal.begun()
+    machine = machine.at_a_glance(steps)
     for step in steps:
         if step.returning and done.get(step.key) == machine.boot:
             continue

@@ -18,6 +18,7 @@ _TIME_DAEMONS = ("chrony.service", "ntpsec.service", "ntp.service", "openntpd.se
 _RESOLVED = "systemd-resolved.service"
 _RELEASE = re.compile(r"(\d+)\.(\d+)(?:[.+~-].*)?")
 _ANYWHERE = "0" * 32
+_DPKG_ITSELF = re.compile(r"^Package: dpkg$(?:\n.+)*", re.MULTILINE)
 
 
 def read_facts(host: Host) -> Facts:
@@ -35,12 +36,17 @@ def read_facts(host: Host) -> Facts:
         hostname=(
             _find_text(files, "/proc/sys/kernel/hostname") or _find_text(files, "/etc/hostname")
         ).strip(),
-        system_uuid=_find_text(files, "/sys/class/dmi/id/product_uuid").strip().lower(),
+        system_uuid=read_system_uuid(files),
         kernel=parse_kernel(_find_text(files, "/proc/sys/kernel/osrelease")),
         time_daemon=next((name for name in _TIME_DAEMONS if _is_used(units[name])), ""),
         resolved=_is_used(units[_RESOLVED]),
         ipv6=has_ipv6(_find_text(files, "/proc/net/if_inet6"), _find_text(files, "/proc/net/ipv6_route")),
     )
+
+
+def read_system_uuid(files: Files) -> str:
+    """What the firmware calls this machine, and kubelet reports; empty where it gives it no name."""
+    return _find_text(files, "/sys/class/dmi/id/product_uuid").strip().lower()
 
 
 def parse_os_release(text: str) -> Mapping[str, str]:
@@ -58,17 +64,16 @@ def parse_os_release(text: str) -> Mapping[str, str]:
 
 def parse_arch(status: str) -> Arch:
     """The architecture that dpkg itself was installed for: programs of another one need not run here."""
-    for paragraph in status.split("\n\n"):
-        lines = paragraph.splitlines()
-        if "Package: dpkg" in lines:
-            name = next((line[14:].strip() for line in lines if line.startswith("Architecture: ")), "")
-            if name in set(Arch):
-                return Arch(name)
-            raise failure(
-                Code.UNSUPPORTED,
-                f"this machine's architecture is {name or 'not known to dpkg'}",
-                hint=f"a node can be {' or '.join(Arch)}",
-            )
+    if found := _DPKG_ITSELF.search(status):
+        lines = found[0].splitlines()
+        name = next((line[14:].strip() for line in lines if line.startswith("Architecture: ")), "")
+        if name in set(Arch):
+            return Arch(name)
+        raise failure(
+            Code.UNSUPPORTED,
+            f"this machine's architecture is {name or 'not known to dpkg'}",
+            hint=f"a node can be {' or '.join(Arch)}",
+        )
     raise failure(
         Code.UNSUPPORTED,
         f"{_DPKG} does not tell this machine's architecture",

@@ -8,6 +8,9 @@ from __future__ import annotations
 from flexnode.errors import FlexError
 from flexnode.host.door import Host
 
+BOOTED = "multi-user.target"
+"""The unit that is active while systemd runs the machine."""
+
 
 def kernel_runs(host: Host) -> bool:
     """Whether parameters and modules of a kernel can be asked for."""
@@ -16,7 +19,7 @@ def kernel_runs(host: Host) -> bool:
 
 def systemd_runs(host: Host) -> bool:
     """Whether units can be active, and with them the container runtime."""
-    return host.units.find("multi-user.target").active is not None
+    return host.units.find(BOOTED).active is not None
 
 
 def find_images(host: Host) -> frozenset[str] | None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -15,6 +18,8 @@ from flexnode.flows.findings import recall
 from flexnode.flows.records import find_provision
 from flexnode.flows.unbootstrap import unbootstrap
 from flexnode.generation import Desired, Result, Stopped
+from flexnode.host import Command, run
+from flexnode.host.door import UnitInfo
 from flexnode.resources import Disruption
 from unit.flows.samples import NODE_PATH, OTHER_UUID, ready_node
 from unit.flows.world import CATALOG, TOKEN, World
@@ -46,6 +51,50 @@ def test_a_machine_becomes_a_node(world: World) -> None:
     assert world.memory() == {"current": outcome.generation, "desired": Desired.JOINED, "journal": False}
     assert world.host.units.is_active(KUBELET)
     assert world.cluster.get(NODE_PATH) is not None
+
+
+def test_a_second_bootstrap_looks_once_and_asks_nobody_else(
+    joined: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each question to systemd is a program to start, and a settled machine has nothing to say."""
+    asked: list[tuple[str, ...]] = []
+    find = joined.host.units.find
+
+    def find_all(names: Iterable[str]) -> Mapping[str, UnitInfo]:
+        asked.append(tuple(names))
+        return {name: find(name) for name in asked[-1]}
+
+    monkeypatch.setattr(joined.host.units, "find_all", find_all)
+    monkeypatch.setattr(joined.host.units, "find", lambda name: find_all((name,))[name])
+    assert joined.bootstrap().result is Result.UNCHANGED
+    assert len(asked) == 2, asked  # for what the node is composed from, and for what it is
+    assert joined.server.seen == []
+    assert joined.host.writes == []
+
+
+def test_what_the_checks_learned_of_the_cluster_is_not_asked_again(world: World) -> None:
+    world.bootstrap()
+    asked = Counter(seen.path for seen in world.server.seen if not seen.user)
+    assert "/version" in asked
+    assert set(asked.values()) == {1}, asked
+
+
+def test_what_a_settled_machine_does_not_need_is_not_loaded() -> None:
+    """Every module is read and run again by every process, and the daemon's restart is one."""
+    script = (
+        "import sys; import flexnode.cli.bootstrap, flexnode.cli.operation, flexnode.flows.bootstrap;"
+        "print(*sorted(sys.modules))"
+    )
+    loaded = set(run(Command(argv=(sys.executable, "-I", "-c", script))).text.split())
+    assert "flexnode.flows.operate" in loaded
+    slow = {"httpx", "h2", "yaml", "asyncio", "flexnode.flows.preflight", "flexnode.kube.manifests"}
+    assert not loaded & slow
+
+
+def test_a_change_of_a_node_is_checked_before_anything_is_touched(joined: World) -> None:
+    joined.host.files.place("/proc/meminfo", "MemTotal: 100 kB\n")
+    error = refuses(joined, kubelet={"maxPods": 42})
+    assert error.code == "preflight/memory"
 
 
 def test_it_leaves_what_scripts_and_people_read_afterwards(world: World) -> None:

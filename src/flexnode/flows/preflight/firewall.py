@@ -12,6 +12,8 @@ from flexnode.flows.preflight.situation import Situation
 from flexnode.host.command import Command
 from flexnode.host.door import Host
 
+FIREWALLD = "firewalld.service"
+
 OURS = ("aks-flex-node", "kube-proxy")
 """Tables that are not the user's."""
 
@@ -49,7 +51,7 @@ def _ufw(host: Host) -> Iterator[Finding]:
 
 
 def _firewalld(host: Host) -> Iterator[Finding]:
-    if host.units.find("firewalld.service").active:
+    if host.units.find(FIREWALLD).active:
         yield warning(
             "preflight/firewall-firewalld",
             "firewalld is on, and each of its reloads removes rules that it does not know",

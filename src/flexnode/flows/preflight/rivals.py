@@ -93,6 +93,8 @@ KUBERNETES = (
     ),
 )
 
+UNITS = tuple(unit for rival in (*RUNTIMES, *KUBERNETES) for unit in rival.units)
+
 TREES = ("/etc/kubernetes", "/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni")
 GOING = (*TREES, "/var/lib/containerd", "/var/log/pods", "/var/log/containers")
 """What goes as a whole when the machine leaves, and everything below is unmounted before."""

@@ -11,6 +11,7 @@ from flexnode.artifacts import Proxies
 from flexnode.clock import Clock
 from flexnode.components.inputs import Parts
 from flexnode.errors import ArtifactError, FlexError
+from flexnode.flows.findings import Findings
 from flexnode.host.door import Host
 from flexnode.model.artifact import Artifact
 from flexnode.model.facts import Facts
@@ -143,6 +144,7 @@ class Situation:
     missing: Callable[[], Sequence[Artifact]] = tuple  # what has to come from elsewhere; asks no server
     search: Callable[[], Sequence[Sought]] | None = None  # asks every source, once however often it is called
     cluster: Cluster | None = None
+    found: Findings | None = None  # what the cluster told just now, where nobody remembers it
     proxies: Proxies = field(default_factory=Proxies)  # the configured ones, passwords included
     sysctls: Mapping[str, str] = field(default_factory=dict)  # what the node needs the kernel to be set to
     sysctl_file: str = ""  # where it would say so

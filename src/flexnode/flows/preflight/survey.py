@@ -15,10 +15,11 @@ from flexnode.config import Resolved
 from flexnode.digests import Digests
 from flexnode.errors import FlexError
 from flexnode.flows.cluster_facts import connect, detect, make_http_settings, make_proxies
-from flexnode.flows.findings import Findings, fill, recall
+from flexnode.flows.findings import Findings, fill, make_findings, recall
 from flexnode.flows.node_api import has_joined, read_connection
 from flexnode.flows.package_files import choose_package_files
 from flexnode.flows.parts import choose_parts, load_spec_catalog
+from flexnode.flows.preflight import firewall, rivals
 from flexnode.flows.preflight.ask_cluster import AskCluster
 from flexnode.flows.preflight.own import load_ours
 from flexnode.flows.preflight.search import Search
@@ -26,6 +27,7 @@ from flexnode.flows.preflight.situation import Cluster, Ours, Situation
 from flexnode.flows.workplace import Workplace
 from flexnode.generation.directory import StateDirectory
 from flexnode.host.door import Host
+from flexnode.host.glance import Glance
 from flexnode.kube import KubeClient
 from flexnode.model.facts import Facts
 from flexnode.model.spec import NodeSpec
@@ -60,14 +62,15 @@ def survey(machine: Machine, resolved: Resolved) -> Iterator[Situation]:
         return connect(spec, clock=machine.clock, credential=credential)
 
     with AskCluster(come_in) as cluster:
-        filled = spec if remembered else _ask(resolved, cluster, machine)
-        yield make_situation(machine, filled, ours=ours, cluster=cluster)
+        found = None if remembered else _ask(resolved, cluster, machine)
+        filled = fill(resolved, remembered or found).spec
+        yield replace(make_situation(machine, filled, ours=ours, cluster=cluster), found=found)
 
 
 def make_situation(machine: Machine, spec: NodeSpec, *, ours: Ours, cluster: Cluster | None) -> Situation:
     """The situation for a configuration in which nothing is left to be found out."""
     situation = Situation(
-        host=machine.host,
+        host=Glance(machine.host, (*rivals.UNITS, firewall.FIREWALLD)),
         spec=spec,
         facts=machine.facts,
         clock=machine.clock,
@@ -107,21 +110,15 @@ def _find_remembered(resolved: Resolved, machine: Machine) -> Findings | None:
         return None
 
 
-def _ask(resolved: Resolved, cluster: AskCluster, machine: Machine) -> NodeSpec:
-    """As a bootstrap would fill it. A cluster that cannot be asked fills nothing: the checks say why."""
+def _ask(resolved: Resolved, cluster: AskCluster, machine: Machine) -> Findings | None:
+    """What a bootstrap asks. A cluster that cannot be asked tells nothing: the checks say why."""
     try:
         known = load_spec_catalog(resolved.spec).document.release_sets
-        client = cluster.client()
-        detected = detect(client, known=known, hostname=machine.facts.hostname)
+        api = cluster.api()
+        detected = detect(api, known=known, hostname=machine.facts.hostname)
+        return make_findings(resolved.spec, api.client.connection, detected)
     except FlexError:
-        return resolved.spec
-    findings = Findings(
-        server=resolved.spec.cluster.server,
-        ca=client.connection.ca,
-        settings=dict(detected.settings),
-        approves_serving=detected.facts.approves_serving,
-    )
-    return fill(resolved, findings).spec
+        return None
 
 
 def _make_search(machine: Machine, spec: NodeSpec, parts: Parts, everything: Parts) -> Search:

@@ -113,6 +113,18 @@ def test_facts_are_asked_for_once_for_all_checks() -> None:
     assert len(client.asked) == len(set(client.asked))
 
 
+def test_each_question_is_asked_once_and_a_refusal_is_an_answer_to_it() -> None:
+    """Three checks want to know whether the server is ready, and whoever waits for it waits once."""
+    client = FakeClient({"/readyz": refused(Code.UNREACHABLE), "/version": {"gitVersion": "v1.35.2"}})
+    cluster = AskCluster(lambda: client)  # type: ignore[arg-type,return-value]
+    for _ in range(3):
+        with pytest.raises(KubeError) as caught:
+            cluster.reach()
+        assert caught.value.code == Code.UNREACHABLE
+        assert cluster.version() == "v1.35.2"
+    assert client.asked == ["/readyz", "/version"]
+
+
 def test_a_connection_that_fails_is_tried_once_and_told_to_everybody() -> None:
     """Six checks at once would otherwise ask a stranger six times for the cluster's CA."""
     tried: list[int] = []
