@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,18 @@ from flexnode.retry import retry
 
 STATUS = "/var/lib/dpkg/status"
 _PENDING = "/var/lib/dpkg/updates"
+_LOOKED_AT = (
+    STATUS,
+    _PENDING,
+    "/var/lib/apt/lists",
+    "/var/lib/apt/extended_states",
+    "/etc/apt",
+    "/etc/apt/sources.list",
+    "/etc/apt/sources.list.d",
+    "/etc/apt/preferences.d",
+    "/etc/apt/apt.conf.d",
+)
+"""What apt's answers depend on: a change in one of these directories changes the directory itself."""
 _CACHE = "/var/cache"
 _FOLDER = "aks-flex-node-apt-"
 
@@ -59,6 +71,9 @@ class AptPackages:
     clock: Clock = field(default_factory=SystemClock)
     _folder: str = ""
     _fetched: tuple[str, ...] = ()  # options that name lists of our own, once there are any
+    _read: tuple[object, Mapping[str, str]] = (None, {})  # dpkg's table, and the file that it was read from
+    _simulated: dict[tuple[str, ...], Transaction] = field(default_factory=dict)
+    _looked_at: tuple[object, ...] = ()  # as it was when these were simulated
 
     def installed(self, names: Iterable[str]) -> frozenset[str]:
         states = self._states()
@@ -89,13 +104,24 @@ class AptPackages:
     def _simulate(
         self, verb: str, *names: str, debs: Sequence[Path] = (), via: Proxies = NO_PROXIES
     ) -> Transaction:
-        what = f"{verb} {' '.join(names)}"
-        argv = ("--simulate", verb, "--no-install-recommends", *names)
+        """Asked once, for as long as nothing changes that apt would look at."""
+        looked_at = tuple(map(self._identify, _LOOKED_AT))
+        if looked_at != self._looked_at:
+            self._simulated.clear()
+        self._looked_at = looked_at
+        question = (verb, *sorted((*names, *map(str, debs))))
+        if question not in self._simulated:
+            what = f"{verb} {' '.join(names)}"
+            argv = ("--simulate", verb, "--no-install-recommends", *names)
+            done = self._with_lists(
+                lambda options: self._apt(what, *argv, options=options, via=via), debs, via
+            )
+            self._simulated[question] = parse_simulation(done.text)
+        return self._simulated[question]
 
-        def simulate(options: tuple[str, ...]) -> Completed:
-            return self._apt(what, *argv, options=options, via=via)
-
-        return parse_simulation(self._with_lists(simulate, debs, via).text)
+    def _identify(self, path: str) -> object:
+        info = self.files.find(path)
+        return info and info.identity
 
     def _change(
         self,
@@ -211,10 +237,14 @@ class AptPackages:
         states = self._states()
         return tuple(name for name in names if states.get(name, "not-installed") != "not-installed")
 
-    def _states(self) -> dict[str, str]:
-        if self.files.find(STATUS) is None:
+    def _states(self) -> Mapping[str, str]:
+        """dpkg puts a new file there with every change."""
+        identity = self._identify(STATUS)
+        if identity is None:
             return {}
-        return dict(parse_status(self.files.read(STATUS).decode(errors="replace")))
+        if self._read[0] != identity:
+            self._read = (identity, parse_status(self.files.read(STATUS).decode(errors="replace")))
+        return self._read[1]
 
 
 def _name_proxies(via: Proxies) -> dict[str, str]:

@@ -60,6 +60,10 @@ class Files(Protocol):
         """The names in a directory, sorted."""
         ...
 
+    def links(self, path: str) -> Mapping[str, str]:
+        """Where each link in a directory leads, by its name; nothing of what else lies there."""
+        ...
+
     def mounts_below(self, path: str) -> Sequence[str]:
         """Mount points at or below `path`, deepest first."""
         ...

@@ -64,6 +64,15 @@ class TreeFiles:
             finally:
                 os.close(folder)
 
+    def links(self, path: str) -> Mapping[str, str]:
+        with self._at(path, f"list {path}", follow=True) as place:
+            folder = os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place.folder)
+            try:
+                targets = ((name, _find_target(name, folder)) for name in sorted(os.listdir(folder)))
+                return {name: target for name, target in targets if target is not None}
+            finally:
+                os.close(folder)
+
     def mounts_below(self, path: str) -> Sequence[str]:
         try:
             with self._at(path, f"look at {path}", follow=True) as place:
@@ -233,6 +242,16 @@ def _find_stat(place: Place) -> os.stat_result | None:
         return os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
+
+
+def _find_target(name: str, folder: int) -> str | None:
+    """None for what is no link, or is gone by now."""
+    try:
+        return os.readlink(name, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENOENT):
+            return None
+        raise
 
 
 def _refuse_directory(place: Place) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -227,10 +227,10 @@ class SlowUnits:
     clock: Timeline
     until: float
 
-    def find(self, name: str) -> UnitInfo:
+    def find_all(self, names: Iterable[str]) -> Mapping[str, UnitInfo]:
         if self.clock.monotonic() < self.until:
             raise HostError("systemd does not answer", code="host/systemd-unavailable", transient=True)
-        return self.below.find(name)
+        return self.below.find_all(names)
 
     def is_active(self, name: str) -> bool:
         return self.below.is_active(name)

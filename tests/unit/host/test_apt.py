@@ -104,6 +104,34 @@ def test_an_install_asks_nobody_and_pulls_in_nothing_that_is_not_needed(tmp_path
     assert "DPkg::Lock::Timeout=300" in options
 
 
+def test_apt_is_asked_once_until_something_changes_that_it_looks_at(tmp_path: Path) -> None:
+    """It takes seconds to read its lists, and a bootstrap wants to know the same several times."""
+    programs = Programs({"--simulate": [says(SIMULATED)]})
+    apt = packages(tmp_path, programs)
+    assert apt.simulate(["socat", "conntrack"]) == apt.simulate(["conntrack", "socat"])
+    assert apt.simulate(["conntrack"]).upgrades == ("libc6",)
+    assert verbs(programs) == ["--simulate"] * 2
+    for changed in ("var/lib/dpkg/status", "etc/apt/sources.list.d/new.list", "var/lib/apt/lists/fresh"):
+        path = tmp_path / changed
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_name("next").write_text("changed")
+        path.with_name("next").rename(path)
+        programs.commands.clear()
+        apt.simulate(["conntrack"])
+        apt.simulate(["conntrack"])
+        assert verbs(programs) == ["--simulate"], changed
+
+
+def test_dpkgs_table_is_read_again_once_it_changed(tmp_path: Path) -> None:
+    apt = packages(tmp_path, Programs())
+    for _ in range(2):
+        assert apt.installed(["bash", "socat"]) == {"bash"}
+    path = tmp_path / "var/lib/dpkg/status"
+    path.with_name("status-new").write_text(STATUS.replace("Package: bash", "Package: socat"))
+    path.with_name("status-new").rename(path)
+    assert apt.installed(["bash", "socat"]) == {"socat"}
+
+
 def test_unknown_packages_are_looked_up_in_lists_of_our_own_once(tmp_path: Path) -> None:
     programs = Programs({"--simulate": [fails(UNKNOWN, 100), says(SIMULATED)]})
     apt = packages(tmp_path, programs, "")

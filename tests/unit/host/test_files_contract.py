@@ -105,6 +105,20 @@ def test_nothing_there_is_no_failure_to_look_for_or_to_remove(files: Files) -> N
     assert code(lambda: files.digest("/etc/no/thing")) == "host/no-such-file"
 
 
+def test_the_links_in_a_directory_tell_where_they_lead_and_nothing_else_does(files: Files) -> None:
+    files.make_directory("/var/lib/many", mode=0o755)
+    files.write("/var/lib/many/file", b"", mode=0o644)
+    files.make_directory("/var/lib/many/folder", mode=0o755)
+    files.make_link("/var/lib/many/two", "/nowhere")
+    files.make_link("/var/lib/many/one", "file")
+    files.make_link("/etc/there", "/var/lib/many")
+    assert list(files.links("/var/lib/many").items()) == [("one", "file"), ("two", "/nowhere")]
+    assert files.links("/etc/there") == files.links("/var/lib/many")
+    assert files.links("/var/lib/many/folder") == {}
+    assert code(lambda: files.links("/var/lib/nothing")) == "host/no-such-file"
+    assert code(lambda: files.links("/var/lib/many/file")) == "host/not-a-directory"
+
+
 def test_a_file_is_no_directory(files: Files) -> None:
     files.write("/etc/a", b"", mode=0o644)
     assert files.find("/etc/a/b") is None

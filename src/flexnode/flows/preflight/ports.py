@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flexnode.flows.preflight.check import Finding, error, ok
-from flexnode.flows.preflight.processes import Listener, find_port, find_socket
+from flexnode.flows.preflight.processes import Listener, find_ports, find_socket
 from flexnode.flows.preflight.situation import Situation
 
 PORTS = {10250: "kubelet", 10248: "kubelet's health", 10256: "kube-proxy's health"}
@@ -16,7 +16,7 @@ SOCKET = "/run/containerd/containerd.sock"
 
 
 def check_ports(situation: Situation) -> Iterator[Finding]:
-    taken = {port: listener for port in PORTS if (listener := find_port(situation.host, port))}
+    taken = find_ports(situation.host, PORTS)
     foreign = {port: listener for port, listener in taken.items() if not _is_ours(situation, listener, port)}
     for port, listener in foreign.items():
         yield error(

@@ -103,9 +103,7 @@ def check_packages(situation: Situation) -> Iterator[Finding]:
 
 
 def check_dpkg(situation: Situation) -> Iterator[Finding]:
-    users = [user for lock in DPKG_LOCKS for user in find_users(situation.host, lock)]
-    if users:
-        holder = users[0]
+    if (holder := next(find_users(situation.host, DPKG_LOCKS), None)) is not None:
         yield warning(
             "package/locked",
             f"{holder} is working on the packages of this machine",

@@ -117,6 +117,11 @@ class FakeFiles:
     def list(self, path: str) -> Sequence[str]:
         return sorted(posixpath.basename(child) for child in self._children(self._directory(path, "list")))
 
+    def links(self, path: str) -> Mapping[str, str]:
+        children = self._children(self._directory(path, "list"))
+        links = ((child, self.nodes[child]) for child in sorted(children))
+        return {posixpath.basename(child): node.target for child, node in links if node.kind is FileKind.LINK}
+
     def mounts_below(self, path: str) -> Sequence[str]:
         if self.find(path) is None:
             return []

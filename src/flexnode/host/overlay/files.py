@@ -83,6 +83,10 @@ class OverlayFiles:
             names.update(below)
         return sorted(names)
 
+    def links(self, path: str) -> Mapping[str, str]:
+        found = ((name, self.find(posixpath.join(path, name))) for name in self.list(path))
+        return {name: info.target for name, info in found if info is not None and info.kind is FileKind.LINK}
+
     def mounts_below(self, path: str) -> Sequence[str]:
         if self.find(path) is None:
             return []
