@@ -60,8 +60,8 @@ def bootstrap(
     and changes nothing where nothing is to be done. What is interrupted is gone on with.
 
     With --prepare the configuration need not name a cluster, and none is asked: programs, settings and images
-    come, containerd runs, and kubelet waits. The next bootstrap, or an agent that finds a configuration to
-    join with, adds only what is left.
+    come, containerd runs, and kubelet waits. Say in versions.kubernetes which version it will be. The next
+    bootstrap, or an agent that finds a configuration to join with, adds only what is left.
     """
     from flexnode.flows.bootstrap import BootstrapOptions, prepare_machine
     from flexnode.flows.bootstrap import bootstrap as join

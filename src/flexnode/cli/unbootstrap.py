@@ -39,11 +39,14 @@ def unbootstrap(yes: bool, force: bool, config: ConfigChoice, output: str) -> in
     with open_log("unbootstrap", spec):
         with open_workplace() as workplace:
             prepared = is_prepared(workplace.directory)
-            confirm(ONLY_PREPARED if prepared else QUESTION, yes=yes)
+        # Nothing is open while it asks: Ctrl-C is an answer, and not a wish to stop at a safe point.
+        confirm(ONLY_PREPARED if prepared else QUESTION, yes=yes)
+        with open_workplace() as workplace:
             outcome = leave(workplace, force=force, spec=spec)
+        done = "what was prepared is undone" if prepared else "the machine has left its cluster"
         headlines = {
-            Result.LEFT: "what was prepared is undone" if prepared else "the machine has left its cluster",
+            Result.LEFT: done,
             Result.UNCHANGED: "nothing to do: this machine is no node",
-            Result.DEGRADED: "the machine has left its cluster, and something of it is still here",
+            Result.DEGRADED: f"{done}, and something of it is still here",
         }
         return finish(outcome, headlines.get(outcome.result, outcome.result.value), output)
