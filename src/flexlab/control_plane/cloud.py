@@ -20,9 +20,11 @@ from cryptography import x509
 
 from flexlab.model import API_PORT
 from flexlab.network import BRIDGE
-from flexnode.clock import SystemClock
+from flexnode.clock import Clock, SystemClock
 from flexnode.errors import FlexError
 from flexnode.host import Command, run
+from flexnode.kube import ClientCertificateFiles, Connection, KubeClient
+from flexnode.kube.approver import RENEWED, announce
 
 INTERVAL = 1.0
 """Seconds between two looks. Neither job is in the way of a node's becoming Ready."""
@@ -111,6 +113,33 @@ def approve_pending(api: httpx.Client, nodes: list[dict[str, Any]]) -> None:
         sys.stderr.write(f"{name}: approved for {request['spec']['username']}\n")
 
 
+class Word:
+    """That requests are approved here, said to nodes as the product's own approver says it."""
+
+    def __init__(self, pki: Path, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        credential = ClientCertificateFiles(
+            certificate=pki / "cloud-controller.crt", key=pki / "cloud-controller.key"
+        )
+        ca = (pki / "ca.crt").read_text()
+        server = f"https://localhost:{API_PORT}"
+        self._api = KubeClient(Connection(server=server, ca=ca, credential=credential), self._clock)
+        self._kept = float("-inf")
+
+    def __enter__(self) -> Word:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._api.close()
+
+    def keep(self) -> None:
+        """Say it, and again in time."""
+        now = self._clock.monotonic()
+        if now - self._kept >= RENEWED.total_seconds():
+            announce(self._api, "the laboratory's cloud controller", self._clock)
+            self._kept = now
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--lab", required=True, type=Path)
@@ -120,7 +149,8 @@ def main() -> None:
     tls = ssl.create_default_context(cafile=str(pki / "ca.crt"))
     tls.load_cert_chain(pki / "cloud-controller.crt", pki / "cloud-controller.key")
     present: dict[str, str] = {}
-    with httpx.Client(base_url=f"https://localhost:{API_PORT}", verify=tls, trust_env=False) as api:
+    word = Word(pki)
+    with httpx.Client(base_url=f"https://localhost:{API_PORT}", verify=tls, trust_env=False) as api, word:
         while not stopped.wait(INTERVAL):
             try:
                 nodes = api.get("/api/v1/nodes", params={"resourceVersion": "0"}).raise_for_status().json()
@@ -128,6 +158,7 @@ def main() -> None:
                 set_routes(wanted, present)
                 present = wanted
                 approve_pending(api, nodes["items"])
+                word.keep()
             except (
                 httpx.HTTPError,
                 FlexError,

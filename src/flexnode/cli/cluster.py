@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -169,7 +170,9 @@ def node_config(
     if secret is not None:
         split_token(secret)
     with _open(kubeconfig, context) as (api, connection), _progress() as progress:
-        made = make_node_config(api, connection, server=server, token=secret, progress=progress)
+        made = make_node_config(
+            api, connection, server=server, token=secret, clock=SystemClock(), progress=progress
+        )
         if given == "new":
             # Last, so that no token is made for a document that could not be.
             fresh = create_token(api, clock=SystemClock(), ttl=lifetime, description="a node configuration")
@@ -215,7 +218,8 @@ def approve(watch: bool, timeout: str | None, kubeconfig: Path | None, context: 
         click.echo(f"for now: {error.message}", err=True)
 
     with _open(kubeconfig, context) as (api, _):
-        approver = Approver(api=api, clock=SystemClock(), tell=tell, trouble=complain)
+        holder = f"aks-flex-node cluster approve on {socket.gethostname()}"
+        approver = Approver(api=api, clock=SystemClock(), holder=holder, tell=tell, trouble=complain)
         review: Review = (
             approver.run(None if limit is None else limit.total_seconds()) if watch else approver.review()
         )

@@ -172,7 +172,7 @@ KUBELET = Section(
         "servingCertificates": Setting(
             type=Choice(options=("auto", "on", "off")),
             about="Whether kubelet asks the cluster for its serving certificate: auto is on where the "
-            "cluster has somebody who approves it.",
+            "cluster shows that somebody approves it when the machine joins.",
             effect=Effect.KUBELET,
             default="auto",
         ),

@@ -7,12 +7,14 @@ better, and a Node's address may only be on its way.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from flexnode.clock import Clock
 from flexnode.errors import KubeError
 from flexnode.kube import Api, Code
+from flexnode.kube.approver import RENEWED, announce, renew, withdraw
 from flexnode.kube.certificates import CSRS, SERVING_SIGNER, Csr, CsrState, approve_csr, list_csrs, view_csr
 from flexnode.kube.nodes import Node, find_node
 from flexnode.kube.serving import find_flaw, node_of
@@ -58,13 +60,19 @@ class Review:
 
 @dataclass(slots=True)
 class Approver:
-    """Keeps a cluster's open requests decided. `tell` hears each decision once."""
+    """Keeps a cluster's open requests decided. `tell` hears each decision once.
+
+    While it runs as `holder` it says so in the cluster, so that nodes know of it before the first of them
+    asks.
+    """
 
     api: Api
     clock: Clock
+    holder: str = "aks-flex-node cluster approve"
     tell: Callable[[Decision], None] = lambda _decision: None
     trouble: Callable[[KubeError], None] = lambda _error: None
     _told: set[Decision] = field(default_factory=set)
+    _announced: float | None = None
 
     def review(self) -> Review:
         """Look at every open request and decide it."""
@@ -86,6 +94,13 @@ class Approver:
         Failures that may pass are waited out; one is raised if the time ends and there was no review at all.
         """
         deadline = None if seconds is None else self.clock.monotonic() + seconds
+        try:
+            return self._run(deadline)
+        finally:  # a sign that outlives its approver would promise what nobody does
+            with suppress(KubeError):
+                withdraw(self.api, self.holder)
+
+    def _run(self, deadline: float | None) -> Review:
         last: Review | None = None
         failures = 0
         while True:
@@ -93,6 +108,7 @@ class Approver:
             try:
                 last = self.review()
                 failures = 0
+                self._announce()
                 self._wait(last, self._left(deadline))
             except KubeError as error:
                 if not error.transient or (last is None and self._left(deadline) <= 0):
@@ -107,6 +123,20 @@ class Approver:
             # A server that ends every watch at once must not be asked in a circle.
             rest = 1.0 - (self.clock.monotonic() - begun)
             self.clock.sleep(max(0.0, min(rest, self._left(deadline))))
+
+    def _announce(self) -> None:
+        """One that may approve and not say so approves all the same."""
+        now = self.clock.monotonic()
+        if self._announced is not None and now - self._announced < RENEWED.total_seconds():
+            return
+        try:
+            (announce if self._announced is None else renew)(self.api, self.holder, self.clock)
+        except KubeError as error:
+            if error.transient:
+                raise
+            if self._announced is None:
+                self.trouble(error)
+        self._announced = now
 
     def _decide(self, csr: Csr, nodes: dict[str, Node | None]) -> Decision | None:
         """None: somebody else decided it in the same moment, or took it back."""

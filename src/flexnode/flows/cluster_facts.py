@@ -78,12 +78,12 @@ def connect(spec: NodeSpec, *, clock: Clock, credential: Credential | None = Non
     return KubeClient(connection, clock)
 
 
-def detect(api: Api, *, known: Iterable[str], hostname: str = "") -> Detected:
+def detect(api: Api, clock: Clock, *, known: Iterable[str], hostname: str = "") -> Detected:
     """What the cluster tells, and the host name. `known` are the minor versions that the catalog has.
 
     A cluster that lets us read nothing gives nothing; one that cannot be asked raises.
     """
-    facts = detect_cluster(api)
+    facts = detect_cluster(api, clock)
     found = {
         "versions.kubernetes": choose_kubernetes(_find_version(api), known),
         "cluster.dnsServiceIP": facts.dns_service_ip,

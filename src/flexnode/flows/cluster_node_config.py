@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from flexnode.clock import Clock
 from flexnode.config.v1 import HEADER
 from flexnode.errors import UsageError
 from flexnode.kube import Api, Connection, parse_server
@@ -43,12 +44,18 @@ class NodeConfig:
 
 
 def make_node_config(
-    api: Api, connection: Connection, *, server: str, token: Secret | None, progress: Progress
+    api: Api,
+    connection: Connection,
+    *,
+    server: str,
+    token: Secret | None,
+    clock: Clock,
+    progress: Progress,
 ) -> NodeConfig:
     """The configuration of a node that joins this cluster; `server` empty: the address of the kubeconfig."""
     address = _reachable(connection, server)
     with progress.step("ask the cluster about itself"):
-        facts = detect_cluster(api)
+        facts = detect_cluster(api, clock)
         major, minor = read_version(api).minor
         ca = connection.ca or _root_ca(api)
     cluster = {"server": address, "ca": ca, **_known(facts)}

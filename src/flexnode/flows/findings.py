@@ -66,7 +66,7 @@ def forget_findings(directory: StateDirectory) -> None:
 def find_out(spec: NodeSpec, facts: Facts, catalog: Catalog, clock: Clock) -> Findings:
     """Ask the cluster, over a verified connection; raises a KubeError if it cannot be asked."""
     with connect(spec, clock=clock) as client:
-        detected = detect(client, known=catalog.document.release_sets, hostname=facts.hostname)
+        detected = detect(client, clock, known=catalog.document.release_sets, hostname=facts.hostname)
         return make_findings(spec, client.connection, detected)
 
 

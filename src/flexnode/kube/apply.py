@@ -20,6 +20,7 @@ _COLLECTIONS = {
     "Role": "roles",
     "RoleBinding": "rolebindings",
     "ConfigMap": "configmaps",
+    "Lease": "leases",
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }

@@ -6,14 +6,15 @@ that may read next to nothing. Unknown is None, and never a guess.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
 import msgspec
 
+from flexnode.clock import Clock
 from flexnode.errors import KubeError
-from flexnode.kube.certificates import SERVING_SIGNER, CsrState, list_csrs
+from flexnode.kube.approval import find_approval
 from flexnode.kube.failures import Code
 from flexnode.kube.objects import find
 from flexnode.kube.request import Api, Request, object_path
@@ -48,7 +49,9 @@ class ClusterFacts:
     pod_cidr: str | None = None
     service_proxy: ServiceProxy | None = None
     approves_serving: bool | None = None
-    """Whether somebody approves kubelets' serving certificates: seen at the requests of other nodes."""
+    """Whether somebody approves kubelets' serving certificates."""
+    approval: str = field(default="", compare=False)
+    """What shows that, or does not, in words."""
 
 
 class _ServiceSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -77,13 +80,14 @@ class _Unread(StrEnum):
     FORBIDDEN = "forbidden"
 
 
-def detect_cluster(api: Api) -> ClusterFacts:
+def detect_cluster(api: Api, clock: Clock) -> ClusterFacts:
     """Ask the cluster for all of it. A failure that may pass by itself is raised: it proves nothing."""
     maps = {name: _read(api, object_path(SYSTEM, "configmaps", name), _ConfigMap) for name in CONFIG_MAPS}
     kubeadm = _section(_document(maps["kubeadm-config"], "ClusterConfiguration"), "networking")
     kubelet = _document(maps["kubelet-config"], "kubelet")
     proxy = _document(maps[KUBE_PROXY], "config.conf") or _document(maps[KUBE_PROXY], "config.json")
     servers = kubelet.get("clusterDNS")
+    approval = find_approval(api, clock)
     return ClusterFacts(
         dns_service_ip=_dns_address(api)
         or _text(servers[0] if isinstance(servers, list) and servers else None),
@@ -91,7 +95,8 @@ def detect_cluster(api: Api) -> ClusterFacts:
         service_cidr=_service_cidr(api) or _text(kubeadm.get("serviceSubnet")),
         pod_cidr=_text(kubeadm.get("podSubnet")) or _text(proxy.get("clusterCIDR")),
         service_proxy=_service_proxy(api, maps["cilium-config"]),
-        approves_serving=_approves_serving(api),
+        approves_serving=approval.found,
+        approval=approval.why,
     )
 
 
@@ -127,19 +132,6 @@ def _service_proxy(api: Api, cilium: _ConfigMap | _Unread | None) -> ServiceProx
     if _Unread.FORBIDDEN in (cilium, daemons):
         return None
     return ServiceProxy.NONE
-
-
-def _approves_serving(api: Api) -> bool | None:
-    try:
-        requests, _ = list_csrs(api, SERVING_SIGNER)
-    except KubeError as error:
-        if error.code in (Code.FORBIDDEN, Code.UNAUTHORIZED):
-            return None
-        raise
-    if any(request.state in (CsrState.APPROVED, CsrState.ISSUED) for request in requests):
-        return True
-    # Requests that nobody has answered speak against an approver; without any, nothing is known.
-    return False if requests else None
 
 
 def _document(found: _ConfigMap | _Unread | None, key: str) -> dict[str, Any]:

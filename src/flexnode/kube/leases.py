@@ -28,7 +28,7 @@ class _Lease(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lease:
-    """A node's heartbeat. `renewed` is the node's own clock, not the server's."""
+    """A heartbeat. `renewed` is by the clock of whoever holds it, not by the server's."""
 
     holder: str
     renewed: datetime | None
@@ -37,7 +37,11 @@ class Lease:
 
 def find_node_lease(api: Api, node: str) -> Lease | None:
     """The node's Lease; None until its kubelet has made it."""
-    found = find(api, Request(path=object_path(NODE_LEASES, node)), _Lease)
+    return find_lease(api, object_path(NODE_LEASES, node))
+
+
+def find_lease(api: Api, path: str) -> Lease | None:
+    found = find(api, Request(path=path), _Lease)
     if found is None:
         return None
     spec = found.spec

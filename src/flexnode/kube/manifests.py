@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from flexnode.kube.approval import APPROVER
 from flexnode.kube.facts import CONFIG_MAPS, DNS_SERVICE, KUBE_PROXY
 from flexnode.kube.tokens import BOOTSTRAP_GROUP
 
 Object = dict[str, Any]
 
+ALL_TOKENS_GROUP = "system:bootstrappers"
 NODES_GROUP = "system:nodes"
 PREFIX = "flexnode.io:"
 POLICY = "flexnode.io-nodes-delete-only-themselves"
 LABELS = {"app.kubernetes.io/managed-by": "aks-flex-node"}
 
+_LEASES = "coordination.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"
 _SIGNING = "system:certificates.k8s.io:certificatesigningrequests"
 
@@ -35,7 +38,17 @@ def compose_setup(bootstrap_group: str = BOOTSTRAP_GROUP) -> tuple[Object, ...]:
         # Detection: what a node composes itself from, read by name and nothing beside it.
         *_cluster_role("see-service-network", _service_network_rules(), (*joining, *joined)),
         *_role("see-cluster-facts", _facts_rules(), (*joining, *joined)),
+        *compose_sight_of_approver(),
     )
+
+
+def compose_sight_of_approver() -> tuple[Object, Object]:
+    """Whether a kubelet's serving certificate will be approved is known before it is asked for.
+
+    To the holders of all bootstrap tokens: an approver does not know whose this cluster hands out.
+    """
+    groups = (ALL_TOKENS_GROUP, NODES_GROUP)
+    return _role("see-serving-approver", [_rule(_LEASES, "leases", "get", names=(APPROVER,))], groups)
 
 
 def _service_network_rules() -> list[Object]:

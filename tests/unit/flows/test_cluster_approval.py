@@ -10,6 +10,7 @@ from cryptography import x509
 from flexnode.clock import FakeClock
 from flexnode.errors import KubeError
 from flexnode.flows.cluster_approval import Approver, Decision
+from flexnode.kube.approval import find_approval
 from flexnode.kube.certificates import CSRS, CsrState, find_csr
 from flexnode.kube.fake import FakeCluster
 from flexnode.kube.nodes import NODES
@@ -82,6 +83,37 @@ def test_a_node_is_read_once_for_all_its_requests(cluster: FakeCluster) -> None:
 
 
 class TestWatching:
+    def test_nodes_see_that_somebody_approves_for_as_long_as_somebody_does(
+        self, cluster: FakeCluster
+    ) -> None:
+        seen: list[bool | None] = []
+
+        def before(request: Request) -> None:
+            if request.path == CSRS and "watch" in dict(request.query):
+                cluster.before = lambda _request: None
+                seen.append(find_approval(cluster, cluster.clock).found)
+                cluster.before = before
+
+        cluster.before = before
+        approver(cluster, []).run(seconds=900)
+        assert len(seen) > 10
+        assert all(seen)
+        assert find_approval(cluster, cluster.clock).found is None
+
+    def test_one_that_may_not_say_so_approves_all_the_same(self, cluster: FakeCluster) -> None:
+        lay(cluster, "good")
+
+        def before(request: Request) -> None:
+            if request.method == "PATCH":
+                raise cluster.refuse(403, "no roles here", reason="Forbidden")
+
+        cluster.before = before
+        told: list[Decision] = []
+        troubles: list[KubeError] = []
+        approver(cluster, told, troubles).run(seconds=300)
+        assert [each.approved for each in told] == [True]
+        assert len(troubles) == 1
+
     def test_requests_are_approved_as_they_come_and_told_once(self, cluster: FakeCluster) -> None:
         lay(cluster, "bad", names=(x509.DNSName("elsewhere"),))
         looks = 0
@@ -119,7 +151,7 @@ class TestWatching:
         self, cluster: FakeCluster
     ) -> None:
         approver(cluster, []).run(seconds=30)
-        assert len(cluster.requests) <= 2 * 31
+        assert len([each for each in cluster.requests if each.path == CSRS]) <= 2 * 31
 
     def test_an_api_server_that_goes_away_is_waited_for(self, cluster: FakeCluster) -> None:
         lay(cluster, "good")

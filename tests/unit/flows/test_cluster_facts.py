@@ -52,7 +52,7 @@ class FakeApi:
 
 
 def test_a_cluster_that_may_be_read_tells_everything() -> None:
-    detected = detect(FakeApi(CLUSTER), known=KNOWN, hostname="Node-1")
+    detected = detect(FakeApi(CLUSTER), FakeClock(), known=KNOWN, hostname="Node-1")
     assert detected.settings == {
         "versions.kubernetes": "1.35",
         "cluster.dnsServiceIP": "10.96.0.10",
@@ -65,7 +65,7 @@ def test_a_cluster_that_may_be_read_tells_everything() -> None:
 
 
 def test_a_cluster_that_may_not_be_read_leaves_everything_open() -> None:
-    detected = detect(FakeApi({}, default=Code.FORBIDDEN), known=KNOWN)
+    detected = detect(FakeApi({}, default=Code.FORBIDDEN), FakeClock(), known=KNOWN)
     assert detected.settings == {}
     assert detected.facts.service_proxy is None
 
@@ -73,7 +73,7 @@ def test_a_cluster_that_may_not_be_read_leaves_everything_open() -> None:
 def test_a_cluster_that_cannot_be_asked_is_no_cluster_without_facts() -> None:
     """Taken for empty, it would give the node another configuration at each of its hiccups."""
     with pytest.raises(KubeError) as caught:
-        detect(FakeApi({}, default=Code.TIMEOUT), known=KNOWN)
+        detect(FakeApi({}, default=Code.TIMEOUT), FakeClock(), known=KNOWN)
     assert caught.value.transient
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from flexlab.pki import create_authority
+from flexnode.clock import FakeClock
 from flexnode.config import load_config
 from flexnode.errors import FlexError
 from flexnode.flows.cluster_node_config import is_loopback, make_node_config
@@ -33,7 +34,7 @@ def cluster() -> FakeCluster:
 def test_a_node_reads_it_as_its_configuration(cluster: FakeCluster, tmp_path: Path) -> None:
     networking = "networking: {podSubnet: 10.244.0.0/16, serviceSubnet: 10.96.0.0/12, dnsDomain: example.org}"
     cluster.put(f"{SYSTEM}/configmaps/kubeadm-config", {"data": {"ClusterConfiguration": networking}})
-    made = make_node_config(cluster, CONNECTION, server="", token=TOKEN, progress=Silent())
+    made = make_node_config(cluster, CONNECTION, server="", token=TOKEN, clock=FakeClock(), progress=Silent())
     assert made.missing == ()
     path = tmp_path / "config.json"
     path.touch(0o600)
@@ -49,7 +50,9 @@ def test_a_node_reads_it_as_its_configuration(cluster: FakeCluster, tmp_path: Pa
 def test_what_could_not_be_found_out_is_left_out_and_named(cluster: FakeCluster) -> None:
     cluster.remove(f"{SYSTEM}/services/kube-dns")
     cluster.version = "weekly"
-    made = make_node_config(cluster, Connection(server=SERVER), server="", token=None, progress=Silent())
+    made = make_node_config(
+        cluster, Connection(server=SERVER), server="", token=None, clock=FakeClock(), progress=Silent()
+    )
     assert made.document == {
         "apiVersion": "flexnode.io/v1",
         "kind": "NodeConfig",
@@ -64,7 +67,9 @@ def test_what_could_not_be_found_out_is_left_out_and_named(cluster: FakeCluster)
 
 def test_a_kubeconfig_without_a_ca_takes_the_one_that_pods_trust(cluster: FakeCluster) -> None:
     cluster.put(f"{SYSTEM}/configmaps/kube-root-ca.crt", {"data": {"ca.crt": CA}})
-    made = make_node_config(cluster, Connection(server=SERVER), server="", token=TOKEN, progress=Silent())
+    made = make_node_config(
+        cluster, Connection(server=SERVER), server="", token=TOKEN, clock=FakeClock(), progress=Silent()
+    )
     assert made.document["cluster"]["ca"] == CA
 
 
@@ -74,19 +79,28 @@ def test_a_kubeconfig_without_a_ca_takes_the_one_that_pods_trust(cluster: FakeCl
 )
 def test_an_address_that_only_this_machine_reaches_is_refused(cluster: FakeCluster, server: str) -> None:
     with pytest.raises(FlexError) as caught:
-        make_node_config(cluster, Connection(server=server, ca=CA), server="", token=TOKEN, progress=Silent())
+        make_node_config(
+            cluster,
+            Connection(server=server, ca=CA),
+            server="",
+            token=TOKEN,
+            clock=FakeClock(),
+            progress=Silent(),
+        )
     assert "--server" in caught.value.hint
     assert cluster.requests == []
 
 
 def test_the_address_for_nodes_can_be_named(cluster: FakeCluster) -> None:
     connection = Connection(server="https://localhost:6443", ca=CA)
-    made = make_node_config(cluster, connection, server=SERVER, token=TOKEN, progress=Silent())
+    made = make_node_config(
+        cluster, connection, server=SERVER, token=TOKEN, clock=FakeClock(), progress=Silent()
+    )
     assert made.document["cluster"]["server"] == SERVER
 
 
 def test_a_token_comes_in_late_and_is_no_longer_missed(cluster: FakeCluster) -> None:
-    made = make_node_config(cluster, CONNECTION, server="", token=None, progress=Silent())
+    made = make_node_config(cluster, CONNECTION, server="", token=None, clock=FakeClock(), progress=Silent())
     assert len(made.missing) == 1
     whole = made.with_token(TOKEN)
     assert whole.missing == ()

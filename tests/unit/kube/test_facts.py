@@ -57,7 +57,7 @@ def test_a_cluster_made_by_kubeadm_tells_everything(cluster: FakeCluster) -> Non
     config_map(cluster, "kubelet-config", kubelet=KUBELET)
     cluster.put(f"{SYSTEM}/services/kube-dns", {"spec": {"clusterIP": "10.96.0.10"}})
     cluster.put(f"{DAEMONSETS}/kube-proxy", {"spec": {}})
-    assert detect_cluster(cluster) == ClusterFacts(
+    assert detect_cluster(cluster, cluster.clock) == ClusterFacts(
         dns_service_ip="10.96.0.10",
         domain="example.internal",
         service_cidr="10.96.0.0/12",
@@ -68,7 +68,7 @@ def test_a_cluster_made_by_kubeadm_tells_everything(cluster: FakeCluster) -> Non
 
 
 def test_a_cluster_that_publishes_nothing_gives_nothing(cluster: FakeCluster) -> None:
-    assert detect_cluster(cluster) == ClusterFacts(service_proxy=ServiceProxy.NONE)
+    assert detect_cluster(cluster, cluster.clock) == ClusterFacts(service_proxy=ServiceProxy.NONE)
 
 
 @pytest.mark.parametrize("code", [401, 403])
@@ -77,14 +77,14 @@ def test_a_cluster_that_lets_us_read_nothing_leaves_everything_unknown(
 ) -> None:
     """Forbidden is not absent: a node that took it for that would switch things on or off by mistake."""
     forbid(cluster, "/", code=code)
-    assert detect_cluster(cluster) == ClusterFacts()
+    assert detect_cluster(cluster, cluster.clock) == ClusterFacts()
 
 
 def test_one_thing_that_may_not_be_read_hides_no_other(cluster: FakeCluster) -> None:
     config_map(cluster, "kubelet-config", kubelet=KUBELET)
     cluster.put(SERVICE_CIDR, {"spec": {"cidrs": ["10.0.0.0/16", "fd00::/108"]}})
     forbid(cluster, "services/kube-dns", "kubeadm-config", "daemonsets")
-    found = detect_cluster(cluster)
+    found = detect_cluster(cluster, cluster.clock)
     assert found.dns_service_ip == "10.96.0.10"
     assert found.service_cidr == "10.0.0.0/16,fd00::/108"
     assert (found.pod_cidr, found.service_proxy) == (None, None)
@@ -93,7 +93,7 @@ def test_one_thing_that_may_not_be_read_hides_no_other(cluster: FakeCluster) -> 
 def test_a_failure_that_may_pass_is_not_taken_for_absence(cluster: FakeCluster) -> None:
     forbid(cluster, "kube-dns", code=503)
     with pytest.raises(KubeError) as caught:
-        detect_cluster(cluster)
+        detect_cluster(cluster, cluster.clock)
     assert caught.value.transient
 
 
@@ -102,24 +102,24 @@ def test_a_failure_that_may_pass_is_not_taken_for_absence(cluster: FakeCluster) 
 )
 def test_a_headless_dns_service_has_no_address(cluster: FakeCluster, address: str, found: str | None) -> None:
     cluster.put(f"{SYSTEM}/services/kube-dns", {"spec": {"clusterIP": address}})
-    assert detect_cluster(cluster).dns_service_ip == found
+    assert detect_cluster(cluster, cluster.clock).dns_service_ip == found
 
 
 class TestServices:
     @pytest.mark.parametrize("value", ["true", "strict", "True"])
     def test_cilium_in_place_of_kube_proxy_is_seen(self, cluster: FakeCluster, value: str) -> None:
         config_map(cluster, "cilium-config", **{"kube-proxy-replacement": value})
-        assert detect_cluster(cluster).service_proxy is ServiceProxy.CILIUM
+        assert detect_cluster(cluster, cluster.clock).service_proxy is ServiceProxy.CILIUM
 
     def test_cilium_beside_kube_proxy_is_no_replacement(self, cluster: FakeCluster) -> None:
         config_map(cluster, "cilium-config", **{"kube-proxy-replacement": "false"})
         cluster.put(f"{DAEMONSETS}/kube-proxy", {})
-        assert detect_cluster(cluster).service_proxy is ServiceProxy.KUBE_PROXY
+        assert detect_cluster(cluster, cluster.clock).service_proxy is ServiceProxy.KUBE_PROXY
 
     @pytest.mark.parametrize("key", ["config.conf", "config.json"])
     def test_kube_proxy_s_own_settings_tell_the_pod_network(self, cluster: FakeCluster, key: str) -> None:
         config_map(cluster, "kube-proxy", **{key: json.dumps({"clusterCIDR": "10.244.0.0/16"})})
-        assert detect_cluster(cluster).pod_cidr == "10.244.0.0/16"
+        assert detect_cluster(cluster, cluster.clock).pod_cidr == "10.244.0.0/16"
 
 
 class TestApprover:
@@ -132,18 +132,18 @@ class TestApprover:
         self, cluster: FakeCluster, conditions: tuple[str, ...], found: bool
     ) -> None:
         cluster.put(self.CSR, samples.csr(conditions=conditions))
-        assert detect_cluster(cluster).approves_serving is found
+        assert detect_cluster(cluster, cluster.clock).approves_serving is found
 
     def test_requests_for_other_signers_show_nothing(self, cluster: FakeCluster) -> None:
         cluster.put(self.CSR, samples.csr(signerName="other", conditions=("Approved",)))
-        assert detect_cluster(cluster).approves_serving is None
+        assert detect_cluster(cluster, cluster.clock).approves_serving is None
 
 
 @pytest.mark.parametrize("text", ["", "]", "- a", "networking: 3", "networking: {podSubnet: [1]}", "\x00"])
 def test_an_odd_document_inside_a_config_map_tells_nothing(cluster: FakeCluster, text: str) -> None:
     config_map(cluster, "kubeadm-config", ClusterConfiguration=text)
     config_map(cluster, "kubelet-config", kubelet=text)
-    assert detect_cluster(cluster) == ClusterFacts(service_proxy=ServiceProxy.NONE)
+    assert detect_cluster(cluster, cluster.clock) == ClusterFacts(service_proxy=ServiceProxy.NONE)
 
 
 class TestServer:

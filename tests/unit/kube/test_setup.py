@@ -19,8 +19,9 @@ from flexnode.clock import FakeClock
 from flexnode.errors import KubeError
 from flexnode.flows.cluster import set_up_cluster
 from flexnode.kube.apply import Applied, apply, path_of
+from flexnode.kube.approval import APPROVER
 from flexnode.kube.fake import FakeCluster
-from flexnode.kube.manifests import NODES_GROUP, compose_setup
+from flexnode.kube.manifests import ALL_TOKENS_GROUP, NODES_GROUP, compose_setup
 from flexnode.kube.request import Content, Request
 from flexnode.kube.tokens import BOOTSTRAP_GROUP
 from flexnode.progress import Silent
@@ -78,7 +79,9 @@ def test_the_one_right_to_delete_is_for_nodes_and_a_policy_limits_it() -> None:
 
 def test_nothing_is_granted_to_everybody_and_nothing_by_a_wildcard() -> None:
     for group, rule in granted():
-        assert group in (BOOTSTRAP_GROUP, NODES_GROUP)
+        assert group in (BOOTSTRAP_GROUP, NODES_GROUP, ALL_TOKENS_GROUP)
+        if group == ALL_TOKENS_GROUP:
+            assert (rule["verbs"], rule["resourceNames"]) == (["get"], [APPROVER])
         assert "*" not in (*rule["verbs"], *rule["resources"], *rule["apiGroups"])
 
 

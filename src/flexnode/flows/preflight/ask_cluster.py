@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+from flexnode.clock import Clock
 from flexnode.errors import FlexError, KubeError
 from flexnode.flows.preflight.situation import Reached, RemoteNode
 from flexnode.kube import Code, KubeClient, Request
+from flexnode.kube.approval import Approval
 from flexnode.kube.discovery import identify, is_ready, read_version
 from flexnode.kube.facts import ClusterFacts, ServiceProxy, detect_cluster
 from flexnode.kube.nodes import find_node
@@ -55,8 +57,9 @@ class AskCluster:
     Safe to share between threads: checks ask at the same time.
     """
 
-    def __init__(self, connect: Callable[[], KubeClient]) -> None:
+    def __init__(self, connect: Callable[[], KubeClient], clock: Clock) -> None:
         self._connect = connect
+        self._clock = clock
         self._lock = threading.Lock()
         self._api: Once | None = None
         self._failure: FlexError | None = None
@@ -83,7 +86,7 @@ class AskCluster:
             return self._api
 
     def facts(self) -> ClusterFacts:
-        return detect_cluster(self.api())
+        return detect_cluster(self.api(), self._clock)
 
     def reach(self) -> Reached:
         api = self.api()
@@ -109,5 +112,6 @@ class AskCluster:
         found = self.facts().service_proxy
         return None if found is None else found is not ServiceProxy.NONE
 
-    def has_serving_approver(self) -> bool | None:
-        return self.facts().approves_serving
+    def serving_approval(self) -> Approval:
+        facts = self.facts()
+        return Approval(found=facts.approves_serving, why=facts.approval)

@@ -84,21 +84,23 @@ def check_serving_approver(situation: Situation) -> Iterator[Finding]:
         yield ok("kubelet signs its serving certificate itself")
         return
     try:
-        found = situation.cluster.has_serving_approver()
+        approval = situation.cluster.serving_approval()
     except KubeError as failure:
         yield why_not(failure)
         return
-    if found:
-        yield ok("somebody approves kubelets' serving certificates")
+    if approval.found:
+        yield ok(f"somebody approves kubelets' serving certificates: {approval.why}")
     elif wish is ServingCertificates.AUTO:
-        yield ok("nobody is seen to approve serving certificates, so kubelet signs its own")
-    elif found is None:
-        yield skipped("the cluster does not show whether somebody approves serving certificates")
+        yield ok(f"nobody is seen to approve serving certificates, so kubelet signs its own: {approval.why}")
+    elif approval.found is None:
+        yield skipped(
+            f"the cluster does not show whether somebody approves serving certificates: {approval.why}"
+        )
     else:
         yield warning(
             "preflight/no-serving-approver",
             "kubelet shall have a serving certificate of the cluster, and nobody is seen to approve one:"
-            " logs and exec would fail",
+            f" logs and exec would fail ({approval.why})",
             hint="run `aks-flex-node cluster approve --watch` beside the cluster, or set"
             " kubelet.servingCertificates: auto",
         )

@@ -13,6 +13,7 @@ from flexnode.components.inputs import Parts
 from flexnode.errors import ArtifactError, FlexError
 from flexnode.flows.findings import Findings
 from flexnode.host.door import Host
+from flexnode.kube.approval import Approval
 from flexnode.model.artifact import Artifact
 from flexnode.model.facts import Facts
 from flexnode.model.spec import NodeSpec
@@ -95,8 +96,8 @@ class Cluster(Protocol):
         """Whether something makes Services work on nodes; None where we may not know."""
         ...
 
-    def has_serving_approver(self) -> bool | None:
-        """Whether somebody approves kubelets' serving certificates; None where nobody can tell."""
+    def serving_approval(self) -> Approval:
+        """Whether somebody approves kubelets' serving certificates, and by what that is seen."""
         ...
 
 

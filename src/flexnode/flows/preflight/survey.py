@@ -61,7 +61,7 @@ def survey(machine: Machine, resolved: Resolved) -> Iterator[Situation]:
         credential = read_connection(machine.host).credential if joined else None
         return connect(spec, clock=machine.clock, credential=credential)
 
-    with AskCluster(come_in) as cluster:
+    with AskCluster(come_in, machine.clock) as cluster:
         found = None if remembered else _ask(resolved, cluster, machine)
         filled = fill(resolved, remembered or found).spec
         yield replace(make_situation(machine, filled, ours=ours, cluster=cluster), found=found)
@@ -115,7 +115,7 @@ def _ask(resolved: Resolved, cluster: AskCluster, machine: Machine) -> Findings 
     try:
         known = load_spec_catalog(resolved.spec).document.release_sets
         api = cluster.api()
-        detected = detect(api, known=known, hostname=machine.facts.hostname)
+        detected = detect(api, machine.clock, known=known, hostname=machine.facts.hostname)
         return make_findings(resolved.spec, api.client.connection, detected)
     except FlexError:
         return None

@@ -20,6 +20,7 @@ from flexnode.flows.preflight.situation import Answer, Reached, RemoteNode, Situ
 from flexnode.host.command import Completed
 from flexnode.host.fake import FakeHost
 from flexnode.kube import Code
+from flexnode.kube.approval import Approval
 from flexnode.kube.failures import failure as kube_failure
 from flexnode.model import Arch, Artifact, Flavour, Format
 from flexnode.model.credentials import Credentials
@@ -130,6 +131,7 @@ class FakeCluster:
     node: RemoteNode | KubeError | None = None
     kube_proxy: bool | KubeError | None = True
     approver: bool | KubeError | None = True
+    approval: str = "so it looks"
 
     def reach(self) -> Reached:
         return _given(self.reached)
@@ -146,8 +148,8 @@ class FakeCluster:
     def has_kube_proxy(self) -> bool | None:
         return _given(self.kube_proxy)
 
-    def has_serving_approver(self) -> bool | None:
-        return _given(self.approver)
+    def serving_approval(self) -> Approval:
+        return Approval(found=_given(self.approver), why=self.approval)
 
 
 def _given(answer: Any) -> Any:

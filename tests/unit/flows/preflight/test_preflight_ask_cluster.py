@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from flexnode.clock import FakeClock
 from flexnode.errors import KubeError
 from flexnode.flows.preflight.ask_cluster import AskCluster
 from flexnode.flows.preflight.situation import Reached, RemoteNode
@@ -46,7 +47,7 @@ class FakeClient:
 
 
 def ask(**answers: Any) -> AskCluster:
-    return AskCluster(lambda: FakeClient(answers))  # type: ignore[arg-type,return-value]
+    return AskCluster(lambda: FakeClient(answers), FakeClock())  # type: ignore[arg-type,return-value]
 
 
 def test_an_answer_with_the_clocks_difference() -> None:
@@ -99,12 +100,12 @@ def test_what_makes_services_work(answers: Answers, found: bool | None) -> None:
 
 
 def test_a_cluster_without_any_request_does_not_tell_whether_somebody_approves() -> None:
-    assert ask().has_serving_approver() is None
+    assert ask().serving_approval().found is None
 
 
 def test_facts_are_asked_for_once_for_all_checks() -> None:
     client = FakeClient({})
-    cluster = AskCluster(lambda: client)  # type: ignore[arg-type,return-value]
+    cluster = AskCluster(lambda: client, FakeClock())  # type: ignore[arg-type,return-value]
     threads = [threading.Thread(target=cluster.facts) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -133,7 +134,7 @@ def test_a_connection_that_fails_is_tried_once_and_told_to_everybody() -> None:
         tried.append(1)
         raise refused(Code.CA_UNVERIFIED)
 
-    cluster = AskCluster(connect)
+    cluster = AskCluster(connect, FakeClock())
     for question in (cluster.reach, cluster.authenticate, cluster.version):
         with pytest.raises(KubeError) as caught:
             question()
@@ -143,8 +144,8 @@ def test_a_connection_that_fails_is_tried_once_and_told_to_everybody() -> None:
 
 def test_the_connection_is_closed_and_one_that_was_never_opened_is_not() -> None:
     client = FakeClient({"/readyz": "ok"})
-    with AskCluster(lambda: client) as cluster:  # type: ignore[arg-type,return-value]
+    with AskCluster(lambda: client, FakeClock()) as cluster:  # type: ignore[arg-type,return-value]
         cluster.reach()
     assert client.closed
-    with AskCluster(lambda: pytest.fail("nobody asked")):
+    with AskCluster(lambda: pytest.fail("nobody asked"), FakeClock()):
         pass

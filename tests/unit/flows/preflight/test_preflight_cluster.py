@@ -331,10 +331,17 @@ CASES = [
         changes=serving(ServingCertificates.ON, None),
     ),
     Case(
+        about="left open, and somebody approves",
+        check="serving-approver",
+        level=Level.OK,
+        says="somebody approves kubelets' serving certificates: so it looks",
+        changes=serving(ServingCertificates.AUTO, True),
+    ),
+    Case(
         about="left open, and nobody approves",
         check="serving-approver",
         level=Level.OK,
-        says="signs its own",
+        says="signs its own: so it looks",
         changes=serving(ServingCertificates.AUTO, None),
     ),
     Case(
