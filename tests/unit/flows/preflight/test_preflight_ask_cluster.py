@@ -117,7 +117,7 @@ def test_facts_are_asked_for_once_for_all_checks() -> None:
 def test_each_question_is_asked_once_and_a_refusal_is_an_answer_to_it() -> None:
     """Three checks want to know whether the server is ready, and whoever waits for it waits once."""
     client = FakeClient({"/readyz": refused(Code.UNREACHABLE), "/version": {"gitVersion": "v1.35.2"}})
-    cluster = AskCluster(lambda: client)  # type: ignore[arg-type,return-value]
+    cluster = AskCluster(lambda: client, FakeClock())  # type: ignore[arg-type,return-value]
     for _ in range(3):
         with pytest.raises(KubeError) as caught:
             cluster.reach()
