@@ -10,6 +10,7 @@ exit code is 1 if any failed. Output is passed on as it comes; a silent stage sh
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import selectors
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 SILENCE = 30.0
 """After how many silent seconds a stage is said to be still running."""
@@ -27,6 +29,16 @@ GRACE = 20.0
 """How long a stage that is out of time may take to clean up after itself."""
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """What runs, and for how many seconds at most."""
+
+    name: str
+    seconds: float
+    command: str
+    argv: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,12 +109,13 @@ def end(child: subprocess.Popen[bytes]) -> None:
         return
 
 
-def run(name: str, seconds: float, command: str) -> Result:
-    say(f"\n── {name}: {command}")
+def run(stage: Stage) -> Result:
+    name, seconds = stage.name, stage.seconds
+    say(f"\n── {name}: {stage.command}")
     started = time.monotonic()
     try:
         child = subprocess.Popen(
-            shlex.split(command),
+            stage.argv,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -147,10 +160,39 @@ def main() -> int:
     parser.add_argument(
         "--stage", nargs=3, action="append", required=True, metavar=("NAME", "SECONDS", "COMMAND")
     )
+    try:
+        stages = [parse_stage(*words) for words in parser.parse_args().stage]
+    except ValueError as error:
+        parser.error(str(error))
+    try:
+        return run_all(stages)
+    except OSError as error:
+        return tell_unwritable(error)
+
+
+def parse_stage(name: str, seconds: str, command: str) -> Stage:
+    """Before the first one runs: a stage that cannot be one must not be found out an hour later."""
+    try:
+        limit = float(seconds)
+    except ValueError:
+        limit = math.nan
+    if not 0 < limit < math.inf:
+        raise ValueError(f"{name}: {seconds!r} is no number of seconds")
+    try:
+        argv = shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"{name}: {command!r} is no command: {error}") from None
+    if not argv:
+        raise ValueError(f"{name}: an empty text is no command")
+    return Stage(name=name, seconds=limit, command=command, argv=tuple(argv))
+
+
+def run_all(stages: list[Stage]) -> int:
     results: list[Result] = []
     try:
-        for name, seconds, command in parser.parse_args().stage:
-            results.append(run(name, float(seconds), command))
+        for stage in stages:
+            result = run(stage)
+            results.append(result)
     except KeyboardInterrupt:
         say("\nstopped")
         return 130
@@ -158,6 +200,16 @@ def main() -> int:
         if results:
             say("\n" + render(results))
     return 0 if all(result.ok for result in results) else 1
+
+
+def tell_unwritable(error: OSError) -> int:
+    """Nobody reads any more, or there is no room: what ran was ended, and its figures are lost."""
+    # The interpreter would flush once more at its end, and complain with a page of Python.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return 141
+    sys.stderr.write(f"{Path(sys.argv[0]).name}: error: the output cannot be written: {error.strerror}\n")
+    return 1
 
 
 if __name__ == "__main__":

@@ -17,8 +17,11 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import sys
 import tarfile
+import zlib
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -53,31 +56,70 @@ class Published(msgspec.Struct, frozen=True):
 
 
 def main(arguments: list[str]) -> int:
+    if any(not word.isprintable() for word in arguments):
+        sys.stderr.write("error: a word of the command line holds something that is not text\n")
+        return 2
     options = parse_arguments(arguments)
     path: Path = options.catalog
     try:
         before = read_catalog(path)
         after = render_catalog(update(decode_document(before, str(path)), options))
-        parse_document(after, "the updated catalog")
+        require_acceptable(after)
+        if options.action == "format" and options.check and after != before:
+            sys.stderr.write(f"{path.name} is not in its canonical form\n")
+            return 1
+        if after != before:
+            write_catalog(path, after)
     except CatalogError as error:
         sys.stderr.write(f"error: {error.message}\n{error.hint}\n")
         return error.exit_code or 1
-    if after == before:
-        sys.stdout.write(f"{path.name} is up to date\n")
-        return 0
-    if options.action == "format" and options.check:
-        sys.stderr.write(f"{path.name} is not in its canonical form\n")
+    return tell(f"{path.name} is {'up to date' if after == before else 'updated'}\n")
+
+
+def tell(words: str) -> int:
+    try:
+        sys.stdout.write(words)
+        sys.stdout.flush()
+    except OSError as error:
+        # The interpreter would flush once more at its end, and complain with a page of Python.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stderr.write(f"error: the output cannot be written: {error.strerror}\n{words}")
         return 1
-    path.write_bytes(after)
-    sys.stdout.write(f"{path.name} is updated\n")
     return 0
 
 
 def read_catalog(path: Path) -> bytes:
+    return read_file(path)
+
+
+def require_acceptable(after: bytes) -> None:
+    """What was read was a catalog: whatever is wrong with the new one is wrong with the input."""
     try:
-        return path.read_bytes()
+        parse_document(after, "the updated catalog")
+    except CatalogError as error:
+        raise refused(error.message) from error
+
+
+def write_catalog(path: Path, data: bytes) -> None:
+    """Whole, or the old one stays."""
+    draft = path.with_name(f".{path.name}.new")
+    try:
+        draft.write_bytes(data)
+        draft.replace(path)
     except OSError as error:
-        raise refused(f"{path} cannot be read: {error.strerror or error}") from error
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise refused(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def read_file(path: Path) -> bytes:
+    """A device, or a pipe, may never end."""
+    try:
+        if path.exists() and not path.is_file():
+            raise refused(f"{path} cannot be read: it is not a file")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise refused(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -114,8 +156,8 @@ def update(document: Document, options: argparse.Namespace) -> Document:
 
 def import_digests(document: Document, path: Path) -> Document:
     try:
-        published = msgspec.json.decode(path.read_bytes(), type=Published)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        published = msgspec.json.decode(read_file(path), type=Published)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise refused(f"{path} cannot be read: {error}") from error
     for name, component in published.components.items():
         for version, digests in component.versions.items():
@@ -148,18 +190,22 @@ def record_files(document: Document, folder: Path) -> Document:
 
 def read_release(component: Component, version: str, arch: Arch, path: Path) -> ReleaseFile:
     """What the catalog records about the file at `path`."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise refused(f"{path} cannot be read: {error.strerror or error}") from error
     members = {}
     if component.format is Format.TAR_GZ:
         wanted = {fill(member, version, arch) for member in component.members}
         try:
             members = read_members(path, wanted)
-        except (tarfile.TarError, OSError, EOFError) as error:
+        except (tarfile.TarError, zlib.error, OSError, EOFError) as error:
             raise refused(f"{path} is not an archive: {error}") from error
         if missing := sorted(wanted - members.keys()):
             raise refused(f"{path} does not contain {', '.join(missing)}")
-    return ReleaseFile(sha256=digest, size=path.stat().st_size, members=members)
+    return ReleaseFile(sha256=digest, size=size, members=members)
 
 
 def read_members(path: Path, wanted: set[str]) -> dict[str, str]:

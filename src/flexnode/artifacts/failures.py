@@ -126,6 +126,16 @@ def failure(code: Code, message: str, *, hint: str = "", retry_after: float | No
     )
 
 
+class MalformedSource(ArtifactError):
+    """A text that names no source at all, whatever the machine and the network are like."""
+
+    exit_code = 2
+
+
+def malformed_source(message: str, *, hint: str = "") -> MalformedSource:
+    return MalformedSource(message, code=Code.BAD_SOURCE.value, hint=hint or HINTS[Code.BAD_SOURCE])
+
+
 def local_failure(code: Code, message: str) -> LocalFailure:
     return LocalFailure(message, code=code.value, transient=code in TRANSIENT, hint=HINTS[code])
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from flexnode.artifacts.failures import Code, failure
+from flexnode.artifacts.failures import Code, failure, malformed_source
 from flexnode.artifacts.http import HttpDoor
 from flexnode.artifacts.settings import Login
 from flexnode.artifacts.stream import Offer, Stream
@@ -50,8 +50,7 @@ class Registry:
         parts = urlsplit(text)
         repository = parts.path.strip("/")
         if not _REPOSITORY.fullmatch(repository):
-            raise failure(
-                Code.BAD_SOURCE,
+            raise malformed_source(
                 f"{text!r} names no repository",
                 hint="a registry source is oci://HOST[:PORT]/REPOSITORY",
             )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from flexnode.artifacts.bundle import BundleIndex, read_index
-from flexnode.artifacts.failures import Code, failure
+from flexnode.artifacts.failures import Code, failure, malformed_source
 from flexnode.artifacts.proxies import redact
 from flexnode.artifacts.settings import HttpSettings, Login
 from flexnode.artifacts.stream import Offer, Source, Stream
@@ -191,12 +191,12 @@ def parse_source(text: str, door: Door) -> Source:
         from flexnode.artifacts.registry import Registry
 
         return Registry.parse(base, door(), login)
-    raise failure(Code.BAD_SOURCE, f"{redact(text)!r} is not a source")
+    raise malformed_source(f"{redact(text)!r} is not a source")
 
 
 def _parse_path(path: Path) -> Source:
     if path == Path():  # nothing at all was named, and `.` is hardly meant
-        raise failure(Code.BAD_SOURCE, "an empty text is not a source; the current directory is $PWD")
+        raise malformed_source("an empty text is not a source; the current directory is $PWD")
     # os.path answers no where a path cannot even be looked at: too long, or in a directory that is closed.
     if os.path.isdir(path):
         return Directory(files=path / "sha256")
@@ -212,7 +212,7 @@ def _split_login(url: str) -> tuple[str, Login | None]:
     except ValueError:
         valid = False
     if not valid:
-        raise failure(Code.BAD_SOURCE, f"{redact(url)!r} is not a URL")
+        raise malformed_source(f"{redact(url)!r} is not a URL")
     if parts.username is None:
         return url, None
     user, password = unquote(parts.username), Secret(unquote(parts.password or ""))

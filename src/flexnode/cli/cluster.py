@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -218,7 +217,7 @@ def approve(watch: bool, timeout: str | None, kubeconfig: Path | None, context: 
         click.echo(f"for now: {error.message}", err=True)
 
     with _open(kubeconfig, context) as (api, _):
-        holder = f"aks-flex-node cluster approve on {socket.gethostname()}"
+        holder = f"aks-flex-node cluster approve on {os.uname().nodename}"
         approver = Approver(api=api, clock=SystemClock(), holder=holder, tell=tell, trouble=complain)
         review: Review = (
             approver.run(None if limit is None else limit.total_seconds()) if watch else approver.review()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
@@ -24,10 +25,16 @@ def end_with(group: click.Group, program: str, argv: Sequence[str] | None = None
         status = run(group, program, arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The interpreter would flush once more at its end, and complain where nobody reads.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = READER_GONE
+        _discard(sys.stdout)
+    except OSError as error:
+        status = _tell_unwritable(error, arguments)
     sys.exit(status)
+
+
+def _discard(stream: TextIO) -> None:
+    """The interpreter would flush once more at its end, and complain where nobody reads."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _open_closed_streams() -> None:
@@ -67,10 +74,36 @@ def run(group: click.Group, program: str, arguments: Sequence[str], *, given: ob
         # click wrapped them because the reader had gone, and would end as if the verb had failed.
         sys.stdout, sys.stderr = streams
         raise BrokenPipeError from None
+    except OSError as error:
+        if not _is_about_output(error):
+            return _tell_defect(error, arguments)
+        return _tell_unwritable(error, arguments)
     except Exception as error:
         return _tell_defect(error, arguments)
     # A verb returns its exit code, or nothing; `--help` makes click return 0.
     return outcome if isinstance(outcome, int) else 0
+
+
+def _is_about_output(error: OSError) -> bool:
+    """Whether what failed is telling something: all that is told goes through click's one function."""
+    frames = (frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(code is click.echo.__code__ for code in frames)
+
+
+def _tell_unwritable(error: OSError, arguments: Sequence[str]) -> int:
+    """The work may be done; whoever asked for its outcome has not got it."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            _discard(stream)
+    failure = FlexError(
+        f"the output cannot be written: {error.strerror or error}",
+        code="output/unwritable",
+        hint="free some space where it goes, or send it elsewhere, and run the same command again",
+    )
+    render_error(failure, json=False)
+    return exit_code(failure)
 
 
 def _tell_defect(error: Exception, arguments: Sequence[str]) -> int:

@@ -27,7 +27,7 @@ from flexnode.artifacts import (
     write_bundle,
 )
 from flexnode.clock import SystemClock
-from flexnode.errors import ArtifactError
+from flexnode.errors import ArtifactError, exit_code
 from flexnode.model import Artifact
 from unit.artifacts.samples import QUICK, artifact_of, content, leftovers, put
 
@@ -123,13 +123,20 @@ def test_what_no_source_has_lists_them_all(origin: Store, fetch: Fetch, tmp_path
 
 @pytest.mark.parametrize(
     "text",
-    ["", "ftp://host/x", "https://", "http://host:port/", "oci://host", "oci-layout:nowhere", "nowhere"],
+    ["", "ftp://host/x", "https://", "http://host:port/", "oci://host"],
 )
-def test_what_is_no_source_is_refused_with_the_list_of_kinds(fetch: Fetch, text: str) -> None:
+def test_what_is_no_source_is_wrong_usage_and_told_with_the_list_of_kinds(fetch: Fetch, text: str) -> None:
     with pytest.raises(ArtifactError) as caught:
         fetch(artifact_of(DATA), text)
-    assert caught.value.code == "artifact/bad-source"
+    assert (caught.value.code, exit_code(caught.value)) == ("artifact/bad-source", 2)
     assert "oci://HOST" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["oci-layout:nowhere", "nowhere"])
+def test_a_place_that_is_not_there_is_a_failure_and_not_wrong_usage(fetch: Fetch, text: str) -> None:
+    with pytest.raises(ArtifactError) as caught:
+        fetch(artifact_of(DATA), text)
+    assert (caught.value.code, exit_code(caught.value)) == ("artifact/bad-source", 1)
 
 
 def test_local_sources_need_no_http_client(origin: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,3 +197,48 @@ def test_a_file_that_is_no_text_or_no_file_is_refused_in_words(file: Path, tmp_p
         code, _, told = run(*words)
         assert code == 1
         assert "cannot be read" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("source", "kubelet", "1.x"), "not an acceptable catalog"),
+        (("digests", "/dev/zero"), "it is not a file"),
+        (("digests", "a" * 300), "cannot be read"),
+        (("digests", "nul\0byte"), "not text"),
+        (("source", "kubelet", "1.35.99", "v\udcff"), "not text"),
+    ],
+)
+def test_input_that_cannot_be_taken_is_refused_in_words(
+    file: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    before = file.read_bytes()
+    code, stdout, stderr = run(file, *arguments)
+    assert code in (1, 2)
+    assert stdout == ""
+    assert words in stderr
+    assert "reinstall" not in stderr
+    assert file.read_bytes() == before
+
+
+def test_a_catalog_that_cannot_be_written_stays_as_it_was(file: Path) -> None:
+    file.with_name(f".{file.name}.new").mkdir()
+    before = file.read_bytes()
+    name = next(iter(json.loads(before)["components"]))
+    code, _, stderr = run(file, "source", name, "99.9.9")
+    assert code == 1
+    assert "cannot be written" in stderr
+    assert file.read_bytes() == before
+
+
+def test_a_full_disk_behind_the_output_is_said(file: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, SCRIPT, "--catalog", file, "format"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: the output cannot be written: No space left on device\n")

@@ -239,6 +239,29 @@ def test_a_reader_that_went_away_while_click_wrote_is_told_apart_from_a_failure(
         end(act)
 
 
+@pytest.mark.parametrize("words", [["version"], ["version", "--output", "json"], ["--help"]])
+def test_a_full_disk_behind_the_output_is_said_and_is_no_defect(words: list[str]) -> None:
+    program = (
+        "from flexnode.cli.ending import end_with; from flexnode.cli.root import root; "
+        f"end_with(root, 'program', {words})"
+    )
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[:2] == [
+        "error: the output cannot be written: No space left on device",
+        "  code: output/unwritable (terminal)",
+    ]
+    assert len(done.stderr.splitlines()) == 3
+
+
+def test_a_disk_that_is_full_elsewhere_is_not_called_the_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert end(raising(OSError(errno.ENOSPC, "No space left on device"))) == 1
+    assert "internal/defect" in capsys.readouterr().err
+
+
 def test_a_caller_that_closed_the_streams_sees_no_page_of_python() -> None:
     program = (
         "import os; from flexnode.cli.ending import end_with; from flexnode.cli.root import root; "

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "stages.py"
 
 
@@ -52,3 +54,39 @@ def test_a_program_that_is_missing_fails_its_stage_only() -> None:
     assert done.returncode == 1
     assert "cannot start" in done.stdout
     assert "ran" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("seconds", "command", "words"),
+    [
+        ("soon", "true", "is no number of seconds"),
+        ("nan", "true", "is no number of seconds"),
+        ("inf", "true", "is no number of seconds"),
+        ("-5", "true", "is no number of seconds"),
+        ("5", "echo 'x", "No closing quotation"),
+        ("5", " ", "an empty text is no command"),
+    ],
+)
+def test_a_stage_that_cannot_be_one_is_refused_before_the_first_runs(
+    seconds: str, command: str, words: str
+) -> None:
+    done = run_stages(("first", "50", python("print('ran')")), ("vm", seconds, command))
+    assert done.returncode == 2
+    assert "ran" not in done.stdout
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_log_that_is_full_ends_it_in_words() -> None:
+    words = ["--stage", "unit", "50", python("print('ran')")]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, SCRIPT, *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "stages.py: error: the output cannot be written: No space left on device\n"
