@@ -57,6 +57,8 @@ _OPTIONS = (
 _NO_ARCHIVE = ("Dir::Etc::SourceList=/dev/null", "Dir::Etc::SourceParts=/dev/null")
 _NO_CACHE = ("Dir::Cache::pkgcache=", "Dir::Cache::srcpkgcache=")
 """apt's caches belong to the machine's own lists."""
+_EVEN_IMPORTANT = ("--allow-remove-essential",)
+"""What is purged was not there before: a machine that did without e2fsprogs does so again."""
 _PATIENCE = 1800.0
 _LOCK_DELAYS = (2.0,) * 5 + (10.0,) * 29
 """dpkg by itself does not wait for its lock: about the five minutes that apt does."""
@@ -87,7 +89,7 @@ class AptPackages:
 
     def simulate_purge(self, names: Iterable[str]) -> Transaction:
         there = self._known(names)
-        return self._simulate("purge", *there) if there else Transaction()
+        return self._simulate("purge", *there, flags=_EVEN_IMPORTANT) if there else Transaction()
 
     def install(self, names: Iterable[str], debs: Sequence[Path] = (), *, via: Proxies = NO_PROXIES) -> None:
         if wanted := tuple(names):
@@ -99,10 +101,15 @@ class AptPackages:
         there = self._known(names)
         if there:
             self._repair()
-            self._change("purge", *there)
+            self._change("purge", *there, flags=_EVEN_IMPORTANT)
 
     def _simulate(
-        self, verb: str, *names: str, debs: Sequence[Path] = (), via: Proxies = NO_PROXIES
+        self,
+        verb: str,
+        *names: str,
+        flags: tuple[str, ...] = (),
+        debs: Sequence[Path] = (),
+        via: Proxies = NO_PROXIES,
     ) -> Transaction:
         """Asked once, for as long as nothing changes that apt would look at."""
         looked_at = tuple(map(self._identify, _LOOKED_AT))
@@ -112,7 +119,7 @@ class AptPackages:
         question = (verb, *sorted((*names, *map(str, debs))))
         if question not in self._simulated:
             what = f"{verb} {' '.join(names)}"
-            argv = ("--simulate", verb, "--no-install-recommends", *names)
+            argv = ("--simulate", verb, "--no-install-recommends", *flags, *names)
             done = self._with_lists(
                 lambda options: self._apt(what, *argv, options=options, via=via), debs, via
             )

@@ -271,8 +271,19 @@ def test_only_what_is_there_is_purged(tmp_path: Path) -> None:
     assert programs.commands == []
     assert apt.simulate_purge(["old", "nothing"]).removes == ("conntrack", "kubeadm")
     apt.purge(["old", "nothing"])
-    assert programs.commands[-1].argv[-2:] == ("purge", "old")
+    assert programs.commands[-1].argv[-3:] == ("purge", "--allow-remove-essential", "old")
     assert "APT::Get::AutomaticRemove=false" in programs.commands[-1].argv
+
+
+def test_what_apt_calls_important_leaves_too_where_the_node_brought_it(tmp_path: Path) -> None:
+    """e2fsprogs, on a small machine without it: apt installs it like any other, and refuses to remove it."""
+    programs = Programs({"--simulate": [says("Purg e2fsprogs [1.47]\n")]})
+    apt = packages(tmp_path, programs, "Package: e2fsprogs\nStatus: install ok installed\n")
+    assert apt.simulate_purge(["e2fsprogs"]).removes == ("e2fsprogs",)
+    apt.purge(["e2fsprogs"])
+    apt.install(["socat"])
+    allowed = ["--allow-remove-essential" in command.argv for command in programs.commands]
+    assert allowed == [True, True, False]
 
 
 @pytest.mark.parametrize(
