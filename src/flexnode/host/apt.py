@@ -8,6 +8,7 @@ Where package files are given, they are all that apt knows: it chooses among the
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,6 +73,8 @@ class AptPackages:
     run: Callable[[Command], Completed] = run
     clock: Clock = field(default_factory=SystemClock)
     _folder: str = ""
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    """A check that nobody waits for any more may still be at it when somebody installs."""
     _fetched: tuple[str, ...] = ()  # options that name lists of our own, once there are any
     _read: tuple[object, Mapping[str, str]] = (None, {})  # dpkg's table, and the file that it was read from
     _simulated: dict[tuple[str, ...], Transaction] = field(default_factory=dict)
@@ -85,23 +88,27 @@ class AptPackages:
         self, names: Iterable[str], debs: Sequence[Path] = (), *, via: Proxies = NO_PROXIES
     ) -> Transaction:
         wanted = tuple(names)
-        return self._simulate("install", *wanted, debs=debs, via=via) if wanted else Transaction()
+        with self._turn:
+            return self._simulate("install", *wanted, debs=debs, via=via) if wanted else Transaction()
 
     def simulate_purge(self, names: Iterable[str]) -> Transaction:
         there = self._known(names)
-        return self._simulate("purge", *there, flags=_EVEN_IMPORTANT) if there else Transaction()
+        with self._turn:
+            return self._simulate("purge", *there, flags=_EVEN_IMPORTANT) if there else Transaction()
 
     def install(self, names: Iterable[str], debs: Sequence[Path] = (), *, via: Proxies = NO_PROXIES) -> None:
-        if wanted := tuple(names):
-            self._repair()
-            flags = ("--no-remove", "--no-install-recommends")
-            self._change("install", *wanted, flags=flags, debs=debs, via=via)
+        wanted, flags = tuple(names), ("--no-remove", "--no-install-recommends")
+        if wanted:
+            with self._turn:
+                self._repair()
+                self._change("install", *wanted, flags=flags, debs=debs, via=via)
 
     def purge(self, names: Iterable[str]) -> None:
         there = self._known(names)
         if there:
-            self._repair()
-            self._change("purge", *there, flags=_EVEN_IMPORTANT)
+            with self._turn:
+                self._repair()
+                self._change("purge", *there, flags=_EVEN_IMPORTANT)
 
     def _simulate(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from flexnode.clock import FakeClock
 from flexnode.errors import FlexError
-from flexnode.host import Completed
+from flexnode.host import Command, Completed
 from flexnode.host.apt import AptPackages
 from flexnode.host.apt_words import parse_simulation, parse_status, translate_apt
 from flexnode.host.door import Proxies, Transaction
@@ -217,6 +218,28 @@ def test_a_proxy_is_the_way_to_the_archives_and_its_password_stays_out_of_sight(
         assert "hunter2" not in " ".join(command.argv)
     apt.install(["conntrack"])
     assert "http_proxy" not in programs.commands[-1].env
+
+
+def test_lists_that_are_being_fetched_are_waited_for(tmp_path: Path) -> None:
+    """A check of the archives may still run when installing begins: both would fetch into one folder."""
+    fetching, go_on = threading.Event(), threading.Event()
+
+    def fetch(command: Command) -> Completed:
+        fetching.set()
+        go_on.wait(20.0)
+        return Completed(returncode=0, stdout=b"", stderr=b"")
+
+    programs = Programs({"--simulate": [fails(UNKNOWN, 100), says(SIMULATED)], "update": [fetch]})
+    apt = packages(tmp_path, programs, "")
+    check = threading.Thread(target=lambda: apt.simulate(["conntrack"]))
+    install = threading.Thread(target=lambda: apt.install(["conntrack"]))
+    check.start()
+    assert fetching.wait(20.0)
+    install.start()
+    go_on.set()
+    check.join()
+    install.join()
+    assert verbs(programs) == ["--simulate", "update", "--simulate", "install"]
 
 
 def test_the_machines_own_archives_serve_what_has_no_files(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ class Check:
     title: str  # what it looks at
     run: Callable[[Situation], Iterator[Finding]]
     remote: bool = False  # asks the network, and may have to wait for it
+    late: Level = Level.ERROR  # what it means that it waited too long
     before: frozenset[Operation] = frozenset()  # the operations that ask it by themselves
 
 

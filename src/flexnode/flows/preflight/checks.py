@@ -20,7 +20,7 @@ from flexnode.flows.preflight import (
     timekeeping,
     updates,
 )
-from flexnode.flows.preflight.check import Check, Operation
+from flexnode.flows.preflight.check import Check, Level, Operation
 
 ALWAYS = frozenset(Operation)
 JOINING = frozenset({Operation.BOOTSTRAP})
@@ -171,6 +171,7 @@ CHECKS: tuple[Check, ...] = (
         title="what installing the needed Debian packages would do to others",
         run=supplies.check_packages,
         remote=True,  # apt may have to fetch its lists
+        late=Level.WARNING,  # whoever installs asks apt again, and waits for it
         before=STARTING,
     ),
     Check(

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from flexnode.clock import Clock
-from flexnode.errors import FlexError, UsageError
-from flexnode.flows.preflight.check import Check, Finding, Operation, error, failed, skipped
+from flexnode.errors import FlexError, Kind, UsageError
+from flexnode.flows.preflight.check import Check, Finding, Level, Operation, error, failed, skipped
 from flexnode.flows.preflight.checks import CHECKS
 from flexnode.flows.preflight.offline import tell_bundle
 from flexnode.flows.preflight.report import Report
@@ -108,25 +108,26 @@ class _Remote:
         deadline = clock.monotonic() + time_limit
         found: dict[str, Sequence[Finding]] = {}
         while len(found) < len(self._checks):
-            waiting = [check.name for check in self._checks if check.name not in found]
-            self._progress.note(f"waiting for {', '.join(waiting)}")
+            waiting = [check for check in self._checks if check.name not in found]
+            self._progress.note(f"waiting for {', '.join(check.name for check in waiting)}")
             try:
                 name, findings = self._done.get(timeout=max(deadline - clock.monotonic(), 0.0))
             except queue.Empty:
-                return found | {name: (_late(name, time_limit, self._situation),) for name in waiting}
+                return found | {each.name: (_late(each, time_limit, self._situation),) for each in waiting}
             found[name] = findings
         return found
 
 
-def _late(name: str, time_limit: float, situation: Situation) -> Finding:
-    finding = error(
-        "preflight/timeout",
-        f"no answer within {time_limit:g} s",
+def _late(check: Check, time_limit: float, situation: Situation) -> Finding:
+    return Finding(
+        name=check.name,
+        level=check.late,
+        code="preflight/timeout",
+        message=f"no answer within {time_limit:g} s",
         hint="check the network between this machine and the servers it is told to use, then run again;"
         f" where there is none, run {tell_bundle(situation)}",
-        transient=True,
+        kind=Kind.TRANSIENT if check.late is Level.ERROR else None,
     )
-    return replace(finding, name=name)
 
 
 def _suggest(name: str, known: Sequence[str]) -> str:

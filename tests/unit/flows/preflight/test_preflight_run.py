@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -22,7 +23,7 @@ from flexnode.flows.preflight import (
     require_passed,
 )
 from flexnode.flows.preflight.check import error, ok, warning
-from unit.flows.preflight.samples import situation
+from unit.flows.preflight.samples import check_named, situation
 
 
 def saying(*findings: Finding, name: str = "sample", remote: bool = False) -> Check:
@@ -79,6 +80,24 @@ def test_a_check_that_hangs_ends_with_the_time_and_hides_no_other() -> None:
     assert (late.name, late.code) == ("hangs", "preflight/timeout")
     assert report.transient
     assert [finding.name for finding in report.at(Level.OK)] == ["sample"]
+
+
+def test_a_slow_package_archive_keeps_no_machine_from_joining() -> None:
+    """Fetching its lists may take a small machine minutes: installing waits for that, a check does not."""
+    never = threading.Event()
+
+    def hang(_: Situation) -> Iterator[Finding]:
+        never.wait()
+        yield ok("too late")
+
+    try:
+        report = preflight(situation(), checks=[replace(check_named("packages"), run=hang)], time_limit=0.2)
+    finally:
+        never.set()
+    assert report.passed
+    (late,) = report.at(Level.WARNING)
+    assert (late.name, late.code) == ("packages", "preflight/timeout")
+    assert "aks-flex-node artifacts bundle" in late.hint
 
 
 def test_checks_of_the_network_run_at_the_same_time() -> None:
