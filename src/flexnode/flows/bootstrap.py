@@ -149,6 +149,8 @@ def check(
         workplace.progress.step("look at the machine and its cluster"),
         survey(machine, resolved) as situation,
     ):
+        if situation.ours.failure is not None:
+            raise situation.ours.failure  # every check would take what is our own for somebody else's
         report = preflight(
             situation,
             checks=relevant(Operation(operation)),

@@ -25,10 +25,18 @@ _UNKNOWN: dict[str, State] = {
 }
 """What stands for an original whose entry is damaged: what is ours goes, what others edited stays."""
 
+_OBSCURE = (
+    "something of it may still be here: the records of what was put on this machine are damaged;"
+    " `aks-flex-node bootstrap` makes them anew, and unbootstrap then finds everything"
+)
+
 
 @dataclass(kw_only=True, slots=True)
 class History:
-    """`vague`: some of it could not be read."""
+    """`vague`: some of it could not be read. `losses`: what a resource was before, and nobody can tell now.
+
+    `obscure`: why something of the product may be on the machine that neither generation nor ledger names.
+    """
 
     directory: StateDirectory
     ledger: Ledger
@@ -37,11 +45,14 @@ class History:
     current: Generation | None = None
     tried: tuple[Generation, ...] = ()
     vague: bool = False
+    obscure: str = ""
     warnings: dict[str, None] = field(default_factory=dict)
+    losses: dict[str, None] = field(default_factory=dict)
 
     @classmethod
     def load(cls, directory: StateDirectory, ledger: Ledger) -> History:
         loaded = directory.load_state()
+        touched = ledger.touched()  # whatever a newer version wrote is met here, before anything is written
         history = cls(
             directory=directory,
             ledger=ledger,
@@ -49,12 +60,12 @@ class History:
             journal=Journal.load(directory.journal),
         )
         warning = loaded.warning
-        if loaded.value is None and not warning and (directory.known_generations() or ledger.touched()):
+        if loaded.value is None and not warning and (directory.known_generations() or touched):
             warning = f"{directory.state} is missing"
         history.vague = bool(warning or history.journal.warning)
         history._warn(warning)
         history._warn(history.journal.warning)
-        history._load_generations(known=loaded.value is not None)
+        history._load_generations(known=loaded.value is not None, touched=bool(touched))
         return history
 
     @property
@@ -127,11 +138,11 @@ class History:
                 return before
         state = self.ledger.find(key)
         if state is None and self.ledger.is_damaged(key):
-            self._warn(f"what {key} was before cannot be told: its ledger entry is damaged")
+            self.losses[f"what {key} was before cannot be told: its ledger entry is damaged"] = None
             return _UNKNOWN.get(key.partition(":")[0])
         return state
 
-    def _load_generations(self, *, known: bool) -> None:
+    def _load_generations(self, *, known: bool, touched: bool) -> None:
         current = self.state.current
         attempt = self.journal.attempt()
         if not known and attempt is not None:
@@ -140,10 +151,15 @@ class History:
         self.current = self.find(current) if current else None
         if current and self.current is None:
             self.vague = True
+        if not current and not tried and touched:
+            self.vague = True
+            self._warn("the record of what was begun on this machine is lost")
         if self.vague:
             tried += self.directory.known_generations()
         generations = (self.find(each) for each in dict.fromkeys(tried) if each not in (current, EMPTY_ID))
         self.tried = tuple(each for each in generations if each is not None)
+        if self.vague and not self.generations and self.ledger.blobs() is None:
+            self.obscure = _OBSCURE
 
     def _warn(self, warning: str) -> None:
         if warning:

@@ -90,6 +90,8 @@ class Operation:
             raise
         except FlexError as error:
             return self._failed(opened, error)
+        if opened.target == EMPTY_ID and self.history.obscure:
+            self.applied.reservations.append(self.history.obscure)
         if self.applied.reservations:
             # Of what was to be undone a part is left, and the ledger with it: the journal stays open.
             return self._outcome(Result.DEGRADED, opened.target)
@@ -108,6 +110,9 @@ class Operation:
             self._store_state(NodeState(desired=Desired.LEFT) if leaving else self._confirmed_state(opened))
             self._write(record.Confirmed())
         self.tidy()
+        if leaving:
+            # It is gone; whether all is as it was before, nobody can promise.
+            self.applied.reservations += self.history.losses
         return self._outcome(Result.LEFT if leaving else Result.CONFIRMED, opened.target)
 
     def tidy(self) -> None:
@@ -293,6 +298,9 @@ class Operation:
             self.tools.directory.save_state(state)
         self.history.state = state
 
+    def _other_losses(self) -> tuple[str, ...]:
+        return tuple(each for each in self.history.losses if each not in self.applied.reservations)
+
     def _outcome(self, result: Result, identity: str, failure: Failure | None = None) -> Outcome:
         current = self.history.state.current
         found = self.history.find(current) if current else None
@@ -307,7 +315,7 @@ class Operation:
             disruption=largest_disruption(self.applied.changes),
             kept=tuple(self.applied.kept),
             reservations=tuple(self.applied.reservations),
-            warnings=(*self.history.warnings, *self.applied.warnings),
+            warnings=(*self.history.warnings, *self._other_losses(), *self.applied.warnings),
             failure=failure,
             timings=tuple(self.steps.timings),
         )

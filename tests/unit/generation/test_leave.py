@@ -268,7 +268,7 @@ def test_a_lost_ledger_entry_costs_that_original_and_no_more(node: Lab) -> None:
     damage(f"ledger/{name}.json")(node)
     outcome = leave(node)
     assert outcome.result is Result.LEFT
-    assert any("/etc/crictl.yaml" in each for each in outcome.warnings)
+    assert any("/etc/crictl.yaml" in each for each in outcome.reservations)
     after = node.host.snapshot(times=True)
     assert "/etc/crictl.yaml" not in after["files"]
     after["files"]["/etc/crictl.yaml"] = ORIGINAL["files"]["/etc/crictl.yaml"]
