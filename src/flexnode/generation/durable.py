@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from flexnode.artifacts import render_size
 from flexnode.artifacts.store import fsync_directory
 from flexnode.errors import StateError
 
@@ -115,7 +116,7 @@ def read(path: Path) -> bytes | None:
 def write(path: Path, data: bytes) -> None:
     """Put a file there that only root may read: whole and durable, or the old one stays as it was."""
     temporary = path.with_name(f".{path.name}.new")
-    with translate_errors(path):
+    with translate_errors(path, size=len(data)):
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(temporary, flags, 0o600), "wb") as file:
@@ -140,19 +141,19 @@ def remove(path: Path) -> None:
 
 
 @contextmanager
-def translate_errors(path: Path) -> Iterator[None]:
-    """Turn what the disk says into a failure that tells what to do."""
+def translate_errors(path: Path, *, size: int = 0) -> Iterator[None]:
+    """Turn what the disk says into a failure that tells what to do. `size`: bytes that were to be written."""
     try:
         yield
     except OSError as error:
-        raise state_error(path, error) from error
+        raise state_error(path, error, size=size) from error
 
 
-def state_error(path: Path, error: OSError) -> StateError:
+def state_error(path: Path, error: OSError, *, size: int = 0) -> StateError:
     """The failure that an error of the disk at `path` is."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StateError(
-            f"no space to write {path}",
+            f"no space to write {path}{_find_missing(path, size)}",
             code="state/no-space",
             transient=True,
             hint=f"free some space on the file system of {path.parent}; what was recorded before is intact",
@@ -168,6 +169,16 @@ def state_error(path: Path, error: OSError) -> StateError:
         code="state/unwritable",
         hint=f"check {path.parent}, its permissions and the disk it lies on",
     )
+
+
+def _find_missing(path: Path, size: int) -> str:
+    """How much more space `size` bytes take, in words; nothing where the file system has other limits."""
+    try:
+        found = os.statvfs(path.parent)
+    except OSError:
+        return ""
+    missing = size - found.f_bavail * found.f_frsize
+    return f": it needs {render_size(missing)} more" if missing > 0 else ""
 
 
 def previous_of(path: Path) -> Path:
