@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from flexnode.clock import Clock
-from flexnode.errors import GenerationError, Kind
-from flexnode.generation.contents import StoredContents
+from flexnode.errors import FlexError, GenerationError, Kind
+from flexnode.generation.contents import StoredContents, installed_paths, referenced_members
 from flexnode.generation.course import Closing, Course, close_nothing, closed
 from flexnode.generation.digest_memory import keep_digests
 from flexnode.generation.directory import StateDirectory
@@ -172,7 +172,21 @@ class Activation:
                     running.history = History.load(self.directory, self.ledger)
                 yield running
             if running.history.state.desired is not Desired.LEFT:
+                if running.applied.changes:
+                    self._read_again(running.history)
                 keep_digests(self.directory, self.contents.digests)
+
+    def _read_again(self, history: History) -> None:
+        """Read what was too young to be remembered when it was read, so that later processes need not."""
+        current = history.find(history.state.current) if history.state.current else None
+        if current is None:
+            return
+        for path in installed_paths(current):
+            with suppress(FlexError):  # whoever looks at the machine next says so
+                self.host.files.digest(path)
+        for need in current.needs:
+            self.contents.store.holds(need.sha256)
+        self.contents.members.missing(referenced_members(current))
 
     def _begin(self, course: Course) -> Operation:
         tools = Tools(

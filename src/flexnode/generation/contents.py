@@ -112,6 +112,12 @@ def referenced_members(generation: Generation) -> tuple[Member, ...]:
     return tuple(dict.fromkeys(each for each in contents if isinstance(each, Member) and each.path))
 
 
+def installed_paths(generation: Generation) -> tuple[str, ...]:
+    """Where the files lie that a generation keeps on its machine."""
+    files = (each for each in generation.resources if isinstance(each.want, File))
+    return tuple(each.name for each in files if each.kind == "file" and not each.until)
+
+
 def _digests_in(want: State) -> Iterable[str]:
     match want:
         case (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from flexnode.artifacts import Store
 from flexnode.clock import FakeClock
 from flexnode.digests import Digests, Known
 from flexnode.errors import ArtifactError
-from flexnode.generation import Generation, StateDirectory, StoredContents
+from flexnode.generation import Activation, Generation, Result, StateDirectory, StoredContents, compose
 from flexnode.generation.digest_memory import keep_digests, recall_digests
 from flexnode.generation.durable import seal
 from flexnode.generation.stage import stage
+from flexnode.host import RootfsHost
 from unit.generation.samples import Lab, make_node, sha256
 
 LATER = FakeClock(datetime.now(UTC) + timedelta(hours=1))
@@ -148,6 +150,47 @@ def test_an_operation_remembers_and_a_plan_does_not(lab: Machine) -> None:
     assert not lab.directory.digests.exists()
     lab.activation.activate(make_node(kubelet="1.35.0"))
     assert recall(lab.directory).take_stock()
+
+
+def test_after_an_operation_the_next_process_reads_nothing(tmp_path: Path) -> None:
+    """What was put there was too young to be remembered when it was read, and is hundreds of megabytes."""
+    root = tmp_path / "root"
+    lab = Lab(folder=tmp_path / "state")
+    files = [
+        msgspec.structs.replace(each, after=())
+        for each in NODE.resources
+        if each.kind == "file" and not each.until
+    ]
+    node = compose(files, needs=NODE.needs)
+    for each in files:
+        (root / each.name[1:]).parent.mkdir(parents=True, exist_ok=True)
+    young = FakeClock(datetime.now(UTC))
+    reads: list[str] = []
+
+    class Reading(Digests):
+        def _read(self, path: str, file: int) -> str:
+            reads.append(path)
+            return super()._read(path, file)
+
+    def process(clock: FakeClock) -> Activation:
+        known = recall_digests(lab.directory, clock)._known
+        digests = Reading(clock=clock, known=known)
+        host = RootfsHost(root)
+        host.files.digests = digests
+        contents = StoredContents(lab.directory, secrets=lab.contents._secrets, digests=digests)
+
+        def grow_old(_target: Generation, _deadline: object) -> None:
+            clock.sleep(3600)
+
+        return replace(lab.activation, host=host, contents=contents, verify=grow_old)
+
+    assert process(young).activate(node).failure is None
+    assert {path for path in reads if path.startswith(str(root))}
+    reads.clear()
+    assert process(LATER).plan(node).changes == ()
+    assert process(LATER).activate(node).result is Result.UNCHANGED
+    process(LATER).stage(node)
+    assert reads == []
 
 
 def test_a_second_run_leaves_the_memory_as_it_is(lab: Machine) -> None:
