@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from flexnode.host import door
+from flexnode.errors import FlexError
+from flexnode.host import Command, door
 from flexnode.host.door import Host, Units
 from flexnode.host.fake import FakeHost
 from flexnode.host.glance import Glance
 from flexnode.host.systemd import Systemd
-from unit.host.programs import Programs, says
+from unit.host.programs import Programs, fails, says
 
 UNIT = "[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
 ANSWER = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\nInvocationID=1\n"
@@ -73,6 +74,18 @@ def test_whatever_is_told_reaches_the_units_and_is_seen(
     change(other.units)
     assert host.snapshot() == other.snapshot()
     assert glance.units.find_all(names) == host.units.find_all(names)
+
+
+def test_a_program_is_run_once_and_one_that_failed_again(host: FakeHost) -> None:
+    programs = Programs({"df": [fails("busy"), says("10%")], "cat": [says("a"), says("b")]})
+    host.run = programs.run  # type: ignore[method-assign]
+    glance = Glance(host, ())
+    with pytest.raises(FlexError):
+        glance.run(Command(argv=("df", "/")))
+    for _ in range(2):
+        assert glance.run(Command(argv=("df", "/"))).text == "10%"
+    assert [glance.run(Command(argv=("cat",), stdin=each)).text for each in (b"a", b"b")] == ["a", "b"]
+    assert programs.lines == ["df /", "df /", "cat", "cat"]
 
 
 def test_all_else_is_the_machine_itself(host: FakeHost) -> None:
