@@ -17,7 +17,7 @@ def plan_bootstrap(resolved: Resolved, workplace: Workplace) -> Plan:
 
 def plan_preparation(resolved: Resolved, workplace: Workplace) -> Plan:
     """Raises where the machine is a node already, as preparing it would."""
-    target = make_machine_target(resolved, workplace)
+    target = make_machine_target(resolved, workplace, keep=False)
     activation = prepare(workplace, "plan", target=target).activation
     activation.require_way_to(target.generation)
     return activation.plan(target.generation)

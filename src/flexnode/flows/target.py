@@ -98,11 +98,17 @@ def require_same_name(workplace: Workplace, name: str) -> None:
         )
 
 
-def make_machine_target(resolved: Resolved, workplace: Workplace) -> Target:
-    """Compose what of the node needs no cluster: none is asked, and no credential is looked at."""
+def make_machine_target(resolved: Resolved, workplace: Workplace, *, keep: bool = True) -> Target:
+    """Compose what of the node needs no cluster: none is asked, and no credential is looked at.
+
+    `keep`: whether what its sources said of packages is remembered, so that the join composes the same.
+    """
     facts, spec = read_facts(workplace.host), leave_out_cluster(resolved).spec
     parts = choose_parts(load_spec_catalog(spec), spec, facts)
-    generation = compose_machine(MachineInputs(machine=spec.machine, parts=parts, facts=facts))
+    inputs = MachineInputs(machine=spec.machine, parts=parts, facts=facts)
+    debs = choose_package_files(compose_machine(inputs), spec, facts, workplace, keep=keep)
+    inputs = replace(inputs, parts=(parts := replace(parts, debs=debs)))
+    generation = compose_machine(inputs)
     return Target(
         generation=generation,
         spec=spec,

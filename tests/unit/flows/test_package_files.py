@@ -103,6 +103,19 @@ def test_a_machine_without_an_archive_becomes_a_node_and_is_what_it_was_again(of
     assert not (offline.directory.root / "packages.json").exists()
 
 
+def test_a_machine_is_prepared_from_a_bundle_that_is_gone_when_it_joins(offline: World) -> None:
+    """The join finds the packages in place, and makes of them what was made of them before."""
+    minor = {"versions": {"kubernetes": "1.35"}}
+    prepared = offline.prepare(**minor)
+    assert prepared.failure is None
+    assert offline.host.packages.installed(WANTED) == set(WANTED)
+    shutil.rmtree(offline.mirror)
+    target = make_target(offline.resolved(**minor), offline.workplace, keep=False)
+    assert target.generation.baked().id == prepared.generation
+    assert debs_of(target) == ALL
+    assert offline.bootstrap(**minor).result is Result.CONFIRMED
+
+
 def test_a_bundle_serves_as_the_only_source(offline: World) -> None:
     listed = parse_manifest((offline.mirror / "manifest.json").read_bytes(), "mirror")
     bundle = offline.folder / "node.tar"
