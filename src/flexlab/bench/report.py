@@ -62,9 +62,10 @@ def render_json(measurements: Sequence[Measurement]) -> bytes:
     """By name: value, unit, compared_with, reference, ratio. No name may come twice."""
     found: dict[str, dict[str, object]] = {}
     for measurement in measurements:
-        if measurement.name in found:
-            raise ValueError(f"two measurements are named {measurement.name}")
-        found[measurement.name] = {
+        name = measurement.name.strip()  # in the table, parts of a figure are indented below it
+        if name in found:
+            raise ValueError(f"two measurements are named {name}")
+        found[name] = {
             "value": round(measurement.value, 3),
             "unit": measurement.unit,
             "compared_with": measurement.compared_with or None,

@@ -11,6 +11,7 @@ from flexlab.bench.calibration import Calibration
 from flexlab.bench.report import Measurement
 from flexlab.errors import LabError
 from flexlab.node_agent import PROGRAM
+from flexnode.cli.output import RESERVATION
 
 CPU_BAR = 1.0
 
@@ -41,7 +42,8 @@ def measure_second(subject: Subject) -> Iterator[Measurement]:
     managed = parse_managed(subject.run(ASK_MANAGED, expect=(CHANGES,)))
     before = look(subject, managed)
     with subject.bench.progress.step("bootstrap, with nothing to do"):
-        result = json.loads(subject.run(f"{PROGRAM} bootstrap --output json"))["result"]
+        said = subject.run(f"{PROGRAM} bootstrap --output json", expect=(0, RESERVATION))
+    result = json.loads(said)["result"]
     if result != "unchanged":
         raise LabError(
             f"a second bootstrap found something to do: it ended with {result}",

@@ -58,5 +58,6 @@ def test_the_file_holds_every_figure_by_name(tmp_path: Path) -> None:
 
 
 def test_a_figure_never_hides_another_of_the_same_name() -> None:
+    indented = Measurement(name="  ready", value=1.0, unit="s")
     with pytest.raises(ValueError, match="ready"):
-        render_json([READY, READY])
+        render_json([READY, indented])
