@@ -31,6 +31,7 @@ echo "== attributes"; python3 - <<'END'
 import os
 for top in ("/boot", "/etc", "/home", "/opt", "/srv", "/usr", "/var"):
     for folder, folders, files in os.walk(top):
+        folders[:] = [name for name in folders if os.path.join(folder, name) not in {VOLATILE}]
         for path in sorted(os.path.join(folder, name) for name in folders + files):
             for name in os.listxattr(path, follow_symlinks=False):
                 print(path, name, os.getxattr(path, name, follow_symlinks=False).hex())
