@@ -2,7 +2,6 @@
 
 from flexnode.host.command import Command, Completed, run
 from flexnode.host.live import LiveHost
-from flexnode.host.overlay import OverlayHost
 from flexnode.host.rootfs import RootfsHost
 
-__all__ = ["Command", "Completed", "LiveHost", "OverlayHost", "RootfsHost", "run"]
+__all__ = ["Command", "Completed", "LiveHost", "RootfsHost", "run"]

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from flexnode.errors import FlexError
-from flexnode.host import Command, LiveHost, OverlayHost, RootfsHost, door
+from flexnode.host import Command, LiveHost, RootfsHost, door
 from flexnode.host.fake import FakeHost
-from unit.host.programs import Programs, make_files, says
+from unit.host.programs import Programs, says
 
 DOORS = ("files", "units", "kernel", "packages", "accounts", "runtime", "network")
 
@@ -24,12 +24,11 @@ def machines(root: Path) -> dict[str, door.Host]:
         "fake": FakeHost(),
         "live": LiveHost(run=Programs().run),
         "rootfs": RootfsHost(root),
-        "overlay": OverlayHost(FakeHost()),
     }
 
 
 @pytest.mark.parametrize("name", DOORS)
-@pytest.mark.parametrize("kind", ["fake", "live", "rootfs", "overlay"])
+@pytest.mark.parametrize("kind", ["fake", "live", "rootfs"])
 def test_every_machine_can_be_asked_and_told_the_same(kind: str, name: str, tmp_path: Path) -> None:
     protocol = getattr(door, name.capitalize())
     made = getattr(machines(tmp_path)[kind], name)
@@ -74,17 +73,6 @@ def test_what_needs_a_running_machine_does_nothing_in_an_image(tmp_path: Path) -
     assert host.runtime.images() == frozenset()
     assert programs.commands == []
     assert os.listdir(tmp_path) == []
-
-
-def test_a_dry_run_over_an_image_leaves_it_as_it_is(tmp_path: Path) -> None:
-    make_files(tmp_path, etc__hostname="image\n", usr__lib__systemd__system__a="[Install]\nWantedBy=b\n")
-    before = sorted(str(path) for path in tmp_path.rglob("*"))
-    host = OverlayHost(RootfsHost(tmp_path))
-    host.files.write("/etc/hostname", b"other\n", mode=0o644)
-    host.units.enable("a")
-    host.files.remove_tree("/usr")
-    assert sorted(str(path) for path in tmp_path.rglob("*")) == before
-    assert (tmp_path / "etc/hostname").read_text() == "image\n"
 
 
 def test_what_speaks_to_the_runtime_is_not_loaded_before_it_is_needed() -> None:
