@@ -11,7 +11,7 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -113,15 +113,8 @@ def find(lab: Path, name: str | None = None) -> list[Daemon]:
     """The live processes of a lab, or those of one of its daemons (with the helpers that it started)."""
     mark = f"{LAB_MARK}={lab}".encode()
     found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            environ = _read_environment(entry).split(b"\0")
-            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:  # it ended while we looked
-            continue
-        if mark not in environ or state == "Z":
+    for entry, environ in _list_processes():
+        if mark not in environ or _is_dead(entry):
             continue
         prefix = f"{NAME_MARK}=".encode()
         daemon = next((item.removeprefix(prefix).decode() for item in environ if item.startswith(prefix)), "")
@@ -133,7 +126,16 @@ def find(lab: Path, name: str | None = None) -> list[Daemon]:
 def find_labs() -> set[Path]:
     """The folders of all labs that have a live process, whether or not the folder is still there."""
     prefix = f"{LAB_MARK}=".encode()
-    found = set()
+    return {
+        Path(os.fsdecode(item.removeprefix(prefix)))
+        for _, environ in _list_processes()
+        for item in environ
+        if item.startswith(prefix)
+    }
+
+
+def _list_processes() -> Iterator[tuple[Path, list[bytes]]]:
+    """Every process that we may look at: its folder in /proc, and its environment."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -141,8 +143,14 @@ def find_labs() -> set[Path]:
             environ = _read_environment(entry).split(b"\0")
         except OSError:  # it ended while we looked
             continue
-        found |= {Path(os.fsdecode(item.removeprefix(prefix))) for item in environ if item.startswith(prefix)}
-    return found
+        yield entry, environ
+
+
+def _is_dead(entry: Path) -> bool:
+    try:
+        return (entry / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 def _read_environment(entry: Path) -> bytes:

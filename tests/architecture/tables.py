@@ -31,7 +31,7 @@ PRODUCT = Layers(
         ("host", "azure", "kube", "artifacts", "machines"),
         ("config", "catalog"),
         ("model",),
-        ("retry", "progress", "digests"),
+        ("retry", "progress", "digests", "duration"),
         ("errors", "secret", "clock"),
     ),
 )

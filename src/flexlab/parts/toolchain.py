@@ -14,11 +14,11 @@ from flexlab.errors import LabError
 from flexnode.errors import CommandError
 from flexnode.host import Command, Completed, run
 from flexnode.model import Arch
+from flexnode.model.artifact import MACHINES
 
 BUILD_TIMEOUT = 3600.0
 _ANY_EXIT = tuple(range(-64, 256))
 _TAIL = 25
-_MACHINES = {"x86_64": Arch.AMD64, "aarch64": Arch.ARM64}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,12 +80,12 @@ def identify_c_compiler(libraries: Iterable[str] = ()) -> str:
 def machine_arch() -> Arch:
     """What this machine is, by the name that release files use."""
     try:
-        return _MACHINES[platform.machine()]
+        return MACHINES[platform.machine()]
     except KeyError:
         raise LabError(
             f"nothing is built for {platform.machine()} machines",
             code="parts/unknown-machine",
-            hint=f"use one of: {', '.join(_MACHINES)}",
+            hint=f"use one of: {', '.join(MACHINES)}",
         ) from None
 
 

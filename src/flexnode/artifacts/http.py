@@ -16,11 +16,11 @@ import httpx
 from flexnode import __version__
 from flexnode.artifacts.failures import Code, failure
 from flexnode.artifacts.proxies import Proxies, Proxy
-from flexnode.artifacts.retry_after import parse_retry_after
 from flexnode.artifacts.settings import HttpSettings, Login
 from flexnode.artifacts.stream import Stream
 from flexnode.artifacts.translate import translate_error, translate_status
 from flexnode.clock import Clock
+from flexnode.retry import parse_retry_after
 
 MAX_REDIRECTS = 10
 MAX_DOCUMENT = 1 << 20

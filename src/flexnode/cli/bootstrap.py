@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
@@ -10,8 +9,7 @@ import click
 from flexnode.cli.config import ConfigChoice, config_options
 from flexnode.cli.operation import finish, open_log, open_workplace, require_root
 from flexnode.cli.output import verb_options
-
-_DURATION = re.compile(r"(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s?)?")
+from flexnode.duration import parse_duration
 
 
 class Duration(click.ParamType[float]):
@@ -22,12 +20,14 @@ class Duration(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, int | float):
             return float(value)
-        found = _DURATION.fullmatch(value)
-        hours, minutes, seconds = (int(group or 0) for group in found.groups()) if found else (0, 0, 0)
-        total = hours * 3600 + minutes * 60 + seconds
-        if not total:
+        try:
+            # A number without a unit is one of seconds, also behind others: 90, 1h30.
+            seconds = parse_duration(f"{value}s" if value[-1:].isdecimal() else value)
+        except ValueError:
+            seconds = 0.0
+        if not seconds:
             self.fail(f"{value!r} is no duration; write 15m, 90s or 1h30m", param, ctx)
-        return float(total)
+        return seconds
 
 
 @click.command()

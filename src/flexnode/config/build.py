@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flexnode.config.names import parse_duration, split_taint
+from flexnode.config.names import split_taint
 from flexnode.config.references import refer
 from flexnode.config.texts import CLIENT_SECRET, PROXY_URL, TOKEN
 from flexnode.config.types import SecretText
+from flexnode.duration import parse_duration
 from flexnode.model.credentials import ArcIdentity, Credentials, ManagedIdentity, ServicePrincipal
 from flexnode.model.machine import (
     CniMode,

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from flexnode.config.layers import DEFAULT, Provenance
-from flexnode.config.names import parse_duration, split_taint
+from flexnode.config.names import split_taint
 from flexnode.config.problems import Path, Problem, show_value
+from flexnode.duration import parse_duration
 
 KNOWN_CLOUDS: Final = ("AzurePublicCloud", "AzureUSGovernment", "AzureChinaCloud")
 

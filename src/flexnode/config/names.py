@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
-
 from flexnode.config.rules import Wrong
+from flexnode.duration import parse_duration
 
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
@@ -41,9 +39,6 @@ OWN_LABELS = frozenset(
     }
 )
 OWN_NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
-
-_UNITS = {"ns": "1e-9", "us": "1e-6", "µs": "1e-6", "ms": "1e-3", "s": "1", "m": "60", "h": "3600"}
-_PART = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 
 
 def check_name_length(name: str) -> Wrong | None:
@@ -90,11 +85,6 @@ def split_taint(text: str) -> tuple[str, str, str]:
     rest, _, effect = text.rpartition(":")
     key, _, value = rest.partition("=")
     return key, value, effect
-
-
-def parse_duration(text: str) -> float:
-    """Seconds of a duration such as 1h30m."""
-    return float(sum(Decimal(number) * Decimal(_UNITS[unit]) for number, unit in _PART.findall(text)))
 
 
 def check_duration(text: str) -> Wrong | None:

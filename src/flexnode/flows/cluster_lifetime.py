@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 
+from flexnode.duration import parse_duration
 from flexnode.errors import UsageError
 
-_PART = re.compile(r"(\d{1,6})([smhd])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+LONGEST = timedelta(days=36500)
 
 
 def parse_length(text: str) -> timedelta:
     """A length of time: 30s, 15m, 1h30m, 7d."""
-    parts = _PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
+    try:
+        seconds = parse_duration(text.strip())
+    except ValueError:
+        seconds = float("inf")
+    if seconds > LONGEST.total_seconds():
         raise UsageError(f"{text!r} is not a length of time", hint="write e.g. 30s, 15m, 24h or 7d")
-    return sum((timedelta(**{_UNITS[unit]: int(number)}) for number, unit in parts), timedelta())
+    return timedelta(seconds=seconds)
 
 
 def parse_ttl(text: str) -> timedelta | None:

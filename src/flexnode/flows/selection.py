@@ -22,9 +22,8 @@ from flexnode.catalog import Catalog, load_catalog
 from flexnode.clock import Clock
 from flexnode.errors import ArtifactError, UsageError
 from flexnode.model import Arch, Artifact
+from flexnode.model.artifact import MACHINES
 from flexnode.progress import Progress
-
-_MACHINES = {"x86_64": Arch.AMD64, "aarch64": Arch.ARM64}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,9 +99,9 @@ def select(selection: Selection) -> Selected:
 def machine_arch() -> Arch:
     """The processor architecture of this machine."""
     machine = os.uname().machine
-    if machine not in _MACHINES:
+    if machine not in MACHINES:
         raise UsageError(f"nothing is published for {machine}", hint="name an architecture with --arch")
-    return _MACHINES[machine]
+    return MACHINES[machine]
 
 
 def fetch_into(

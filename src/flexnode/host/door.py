@@ -1,5 +1,5 @@
-"""What a machine can be asked and told. A live machine, a root file system that does not run, and an in-memory
-fake are all a `Host`; no code above this door asks which one it has.
+"""What a machine can be asked and told. A live machine, a root file system that does not run, and a fake in
+memory are all a `Host`; no code above this door asks which one it has.
 
 Everything that only a running machine has (loaded modules, sysctl values, active units, swap in use) answers
 "not running" on one that does not run, and being told to change it is a no-op there.

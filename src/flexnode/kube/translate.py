@@ -6,8 +6,6 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 import msgspec
 
@@ -16,6 +14,7 @@ from flexnode.errors import KubeError
 from flexnode.kube.connection import Connection
 from flexnode.kube.failures import Code, failure
 from flexnode.kube.skew import explain_validity
+from flexnode.retry import parse_retry_after
 from flexnode.secret import Secret
 
 QUOTED = 400
@@ -133,18 +132,6 @@ def looks_like_page(body: bytes, headers: Mapping[str, str]) -> bool:
     start = body[:512].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     html = "html" in headers.get("Content-Type", "").lower()
     return start.startswith((b"<!doctype html", b"<html")) or (html and start.startswith(b"<"))
-
-
-def parse_retry_after(value: str | None, now: datetime) -> float | None:
-    """The seconds that a Retry-After header asks for, as a number or a date; None if it says nothing."""
-    text = (value or "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:12])
-    try:
-        moment = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return None
-    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())
 
 
 def _classify(code: int, reason: str, causes: Mapping[str, str]) -> Code:

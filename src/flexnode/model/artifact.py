@@ -13,6 +13,10 @@ class Arch(StrEnum):
     ARM64 = "arm64"
 
 
+MACHINES = {"x86_64": Arch.AMD64, "aarch64": Arch.ARM64}
+"""What the kernel calls them."""
+
+
 class Format(StrEnum):
     """How the file is packed."""
 

@@ -34,6 +34,8 @@ def aks_flex_node(*words: object) -> int:
         ("1h1m1s", 3661),
         ("1h1m1", 3661),
         ("0h5m", 300),
+        ("1.5h", 5400),
+        ("1d", 86400),
     ],
 )
 def test_durations_as_people_write_them(text: str, seconds: float) -> None:
@@ -47,11 +49,8 @@ def test_durations_as_people_write_them(text: str, seconds: float) -> None:
         "m",
         "15 m",
         "m15",
-        "1.5h",
         "-5m",
         "15min",
-        "30m1h",
-        "5d",
         "0",
         "0s",
         "0h0m",

@@ -18,7 +18,6 @@ from flexnode.components.joining import NodeInputs
 from flexnode.components.kubelet_service import render_node_flags
 from flexnode.components.layout import KUBELET_CERTIFICATE
 from flexnode.components.node import compose_node
-from flexnode.components.shutdown import parse_duration
 from flexnode.errors import ConfigError
 from flexnode.model.credentials import ArcIdentity, Credentials
 from flexnode.model.machine import CredentialProvider, HostSpec, MachineSpec
@@ -242,14 +241,6 @@ def test_a_provider_is_found_under_its_name_wherever_its_program_lies() -> None:
 
 
 # Shutdown
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("30s", 30), ("1m30s", 90), ("1h", 3600), ("1.5m", 90), ("500ms", 0.5), ("0", 0), ("0s", 0)],
-)
-def test_a_duration_is_read_as_kubernetes_does(text: str, seconds: float) -> None:
-    assert parse_duration(text) == seconds
 
 
 def test_the_machine_waits_as_long_as_kubelet_needs() -> None:

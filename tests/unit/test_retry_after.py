@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexnode.artifacts.retry_after import parse_retry_after
+from flexnode.retry import parse_retry_after
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
