@@ -15,11 +15,12 @@ import msgspec
 
 from flexlab.base.contents import EARLY_FILES, ROOT_UUID, Contents
 from flexlab.base.initrd import build_initrd
-from flexlab.base.sources import AptSource, derive_sources, load_sources, render_deb822, render_one_line
+from flexlab.base.sources import derive_sources, render_one_line
 from flexlab.errors import LabError
 from flexlab.model import Suite
 from flexlab.paths import cache_dir
 from flexnode.host import Command, run
+from flexnode.host.apt_sources import AptSource, load_sources
 from flexnode.progress import Progress
 
 SMALLEST_GIB = 2
@@ -189,7 +190,7 @@ def _write_apt_configuration(root: Path, sources: list[AptSource]) -> None:
         # Not the proxy: which one to ask is decided by the lab the machine is in.
         **{name: value for name, value in _apt_settings().items() if not name.endswith("Proxy")},
     }
-    text = "\n\n".join(render_deb822(source).rstrip("\n") for source in sources)
+    text = "\n\n".join(source.render().rstrip("\n") for source in sources)
     _write_files(
         root,
         {

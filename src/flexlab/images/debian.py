@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from flexlab.base.sources import derive_sources, load_sources, render_one_line
+from flexlab.base.sources import derive_sources, render_one_line
 from flexlab.model import Suite
 from flexnode.host import Command, run
+from flexnode.host.apt_sources import load_sources
 
 SUITE = Suite.BOOKWORM
 """The oldest system of the laboratory: what runs on its kernel runs on the newer ones."""

@@ -1,104 +1,16 @@
-"""The Debian archive that this machine already uses, as apt's own configuration names it."""
+"""Which Debian archive packages come from: the one that this machine already uses, or one that is named."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 
 from flexnode.errors import FlexError
+from flexnode.host.apt_sources import AptSource
 
 DEBIAN_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-_OPTIONS = re.compile(r"\[([^\]]*)\]")
 _SUFFIXES = ("", "-updates", "-security", "/updates")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AptSource:
-    """One archive and the suites of it to use. `signed_by` is empty where apt's trusted keys decide."""
-
-    uri: str
-    suites: tuple[str, ...]
-    signed_by: str = ""
-
-    def render(self) -> str:
-        """The source in apt's own words."""
-        lines = ["Types: deb", f"URIs: {self.uri}", f"Suites: {' '.join(self.suites)}", "Components: main"]
-        if self.signed_by:
-            lines.append(f"Signed-By: {self.signed_by}")
-        return "\n".join(lines) + "\n"
-
-
-def load_sources(etc_apt: Path) -> tuple[AptSource, ...]:
-    """Every source of main packages in an /etc/apt."""
-    found: list[AptSource] = []
-    folder = etc_apt / "sources.list.d"
-    for path in (etc_apt / "sources.list", *sorted(folder.glob("*.list"))):
-        if path.is_file():
-            found += parse_list(path.read_text())
-    for path in sorted(folder.glob("*.sources")):
-        found += parse_deb822(path.read_text())
-    return tuple(found)
-
-
-def parse_list(text: str) -> list[AptSource]:
-    """The one-line style: `deb [options] URI SUITE COMPONENT…`."""
-    found = []
-    for line in text.splitlines():
-        options = _OPTIONS.search(line)
-        words = _OPTIONS.sub(" ", line.partition("#")[0], count=1).split()
-        if len(words) < 4 or words[0] != "deb" or "main" not in words[3:]:
-            continue
-        signed_by = next(
-            (
-                option.partition("=")[2]
-                for option in (options.group(1).split() if options else ())
-                if option.lower().startswith("signed-by=")
-            ),
-            "",
-        )
-        found.append(AptSource(uri=words[1], suites=(words[2],), signed_by=signed_by))
-    return found
-
-
-def parse_deb822(text: str) -> list[AptSource]:
-    """The stanza style of `*.sources`."""
-    found = []
-    for stanza in re.split(r"\n\s*\n", text):
-        fields = _parse_fields(stanza)
-        enabled = fields.get("enabled", "yes").lower() not in ("no", "false", "0")
-        if not enabled or "deb" not in fields.get("types", "").split():
-            continue
-        if "main" not in fields.get("components", "").split():
-            continue
-        found += [
-            AptSource(
-                uri=uri,
-                suites=tuple(fields.get("suites", "").split()),
-                signed_by=fields.get("signed-by", ""),
-            )
-            for uri in fields.get("uris", "").split()
-        ]
-    return found
-
-
-def _parse_fields(stanza: str) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    name = ""
-    for line in stanza.splitlines():
-        if line.startswith("#"):
-            continue
-        if line[:1].isspace():  # a continued value, such as a key in full
-            if name:
-                fields[name] += " " + line.strip()
-            continue
-        name, separator, value = line.partition(":")
-        name = name.strip().lower()
-        if separator:
-            fields[name] = value.strip()
-    return fields
 
 
 def sources_for(suite: str, configured: Iterable[AptSource], codename: str) -> tuple[AptSource, ...]:
@@ -109,11 +21,13 @@ def sources_for(suite: str, configured: Iterable[AptSource], codename: str) -> t
     """
     found = []
     for source in configured:
+        if "main" not in source.components:
+            continue
         own = [name.removeprefix(codename) for name in source.suites if name.startswith(codename)]
         suffixes = [suffix for suffix in own if suffix in _SUFFIXES]
         if suffixes and _is_debian(source.signed_by):
             suites = tuple(suite + suffix for suffix in suffixes)
-            found.append(AptSource(uri=source.uri, suites=suites, signed_by=source.signed_by))
+            found.append(replace(source, suites=suites, components=("main",)))
     if not found:
         raise FlexError(
             f"this machine's apt is not configured for a Debian archive of {codename or 'any suite'}",

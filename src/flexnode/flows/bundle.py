@@ -14,9 +14,10 @@ from flexnode.artifacts.store import hold_directory
 from flexnode.clock import Clock
 from flexnode.components.time_sync import PACKAGE as TIME_SYNC
 from flexnode.errors import FlexError, UsageError
-from flexnode.flows.apt_sources import load_sources, source_at, sources_for
+from flexnode.flows.apt_sources import source_at, sources_for
 from flexnode.flows.debian import Apt, Run, collect_packages
 from flexnode.flows.selection import Access, Gathered, Selected, Selection, fetch_into, select
+from flexnode.host.apt_sources import load_sources
 from flexnode.progress import Progress
 
 

@@ -16,8 +16,8 @@ from urllib.parse import unquote
 
 from flexnode.artifacts import PackageEntry, Store
 from flexnode.errors import FlexError
-from flexnode.flows.apt_sources import AptSource
 from flexnode.host import Command, Completed
+from flexnode.host.apt_sources import AptSource
 from flexnode.model import Arch
 
 MINIMAL = "?or(?essential,?priority(required))"
