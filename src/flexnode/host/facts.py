@@ -6,9 +6,9 @@ import re
 import shlex
 from collections.abc import Mapping
 
-from flexnode.errors import HostError
 from flexnode.host.door import Enablement, Files, Host, UnitInfo
 from flexnode.host.failures import Code, failure
+from flexnode.host.reading import find_text
 from flexnode.model.artifact import Arch
 from flexnode.model.facts import Facts
 
@@ -117,9 +117,4 @@ def _is_used(info: UnitInfo) -> bool:
 
 def _find_text(files: Files, path: str) -> str:
     """Empty if there is no such file, or if it is for root's eyes only and this is somebody else."""
-    try:
-        return files.read(path).decode(errors="replace")
-    except HostError as error:
-        if error.code in (Code.MISSING, Code.NOT_DIRECTORY, Code.PERMISSION):
-            return ""
-        raise
+    return find_text(files, path, besides=(Code.PERMISSION,)) or ""

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flexnode.errors import HostError
+from flexnode.host import reading
 from flexnode.host.door import FileKind, Host
-
-_GONE = ("host/no-such-file", "host/not-a-directory")
 
 
 def find_text(host: Host, path: str) -> str | None:
     """The text of a file, or None where nothing lies there."""
-    try:
-        return host.files.read(path).decode(errors="replace")
-    except HostError as error:
-        if error.code in _GONE:
-            return None
-        raise
+    return reading.find_text(host.files, path)
 
 
 def find_names(host: Host, path: str) -> Sequence[str]:
@@ -25,7 +19,7 @@ def find_names(host: Host, path: str) -> Sequence[str]:
     try:
         return host.files.list(path)
     except HostError as error:
-        if error.code in _GONE:
+        if error.code in reading.GONE:
             return ()
         raise
 
