@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
-from io import FileIO
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -52,12 +52,12 @@ class Digests:
     def of_file(self, path: Path) -> str:
         """The digest of the file at `path`; an OSError where there is none, or a link in its place."""
         with _open(path) as file:
-            return self.of(str(path), file.fileno())
+            return self.of(str(path), file)
 
     def read(self, path: Path) -> str:
         """The digest of the file at `path`, whatever is remembered of it."""
         with _open(path) as file:
-            return self._read(str(path), file.fileno())
+            return self._read(str(path), file)
 
     def forget(self) -> None:
         """From now on every file is read again, once."""
@@ -77,7 +77,7 @@ class Digests:
     def _read(self, path: str, file: int) -> str:
         found = os.fstat(file)
         begun = self._clock.now().timestamp()
-        with os.fdopen(os.dup(file), "rb") as reader:
+        with open(file, "rb", closefd=False) as reader:
             sha256 = hashlib.file_digest(reader, "sha256").hexdigest()
         # Within one tick of its clock a file can change twice under the same times: what was read so soon
         # after a change says nothing about tomorrow.
@@ -86,8 +86,14 @@ class Digests:
         return sha256
 
 
-def _open(path: Path) -> FileIO:
-    return FileIO(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "r")
+@contextmanager
+def _open(path: Path) -> Iterator[int]:
+    # Nothing is opened that waits for another process, as a pipe would.
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        yield file
+    finally:
+        os.close(file)
 
 
 def _describe(found: os.stat_result, sha256: str) -> Known:

@@ -133,6 +133,13 @@ def test_a_file_without_a_future_is_not_kept_for_others(file: Path) -> None:
     assert digests.take_stock() == {}
 
 
+def test_a_directory_in_a_files_place_is_none_and_leaves_nothing_open(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(IsADirectoryError):
+        Digests(clock=LATER).of_file(tmp_path)
+    assert os.listdir("/proc/self/fd") == before
+
+
 def test_no_link_is_followed_to_a_file_that_was_not_asked_for(file: Path) -> None:
     link = file.with_name("link")
     link.symlink_to(file)
