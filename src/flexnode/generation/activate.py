@@ -173,7 +173,8 @@ class Activation:
                 yield running
             if running.history.state.desired is not Desired.LEFT:
                 if running.applied.changes:
-                    self._read_again(running.history)
+                    with suppress(FlexError):  # it saves work later, and is not worth a failure now
+                        self._read_again(running.history)
                 keep_digests(self.directory, self.contents.digests)
 
     def _read_again(self, history: History) -> None:
@@ -182,8 +183,7 @@ class Activation:
         if current is None:
             return
         for path in installed_paths(current):
-            with suppress(FlexError):  # whoever looks at the machine next says so
-                self.host.files.digest(path)
+            self.host.files.digest(path)
         for need in current.needs:
             self.contents.store.holds(need.sha256)
         self.contents.members.missing(referenced_members(current))
