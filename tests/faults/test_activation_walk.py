@@ -16,17 +16,25 @@ from typing import Any
 import pytest
 
 from flexnode.errors import GenerationError
-from flexnode.generation import Generation, Moment, Name, Outcome, Result
+from flexnode.generation import Generation, Moment, Name, Outcome, Result, compose
 from flexnode.generation.judge import BOOT_ID
 from flexnode.generation.recover import MAX_ATTEMPTS
 from flexnode.host.door import Enablement
-from unit.generation.samples import Crash, Lab, make_host, make_node
+from flexnode.resources import Disruption
+from unit.generation.samples import Crash, Lab, make_host, make_node, text
 
 pytestmark = pytest.mark.slow
 
 FIRST = make_node()
 CHANGED = make_node(containerd_config="version = 3\nchanged = true\n")
 NEXT = make_node(kubelet="1.35.0", containerd_config="version = 3\nnext = true\n")
+
+
+FLAGGED = compose(
+    (text("/etc/boot-flags", "quiet\n", disruption=Disruption.REBOOT), *FIRST.resources),
+    needs=FIRST.needs,
+    kubernetes=FIRST.kubernetes,
+)
 
 
 @dataclass
@@ -76,6 +84,21 @@ def upgrade(lab: Lab) -> Outcome | None:
     return lab.activation.activate(NEXT, operation="upgrade", inputs="next")
 
 
+def reboot(lab: Lab) -> Outcome | None:
+    """What takes effect only with a boot; the machine goes down when it is asked to."""
+    outcome: Outcome | None = lab.activation.activate(FLAGGED, operation="bootstrap", inputs="flagged")
+    while outcome is not None and outcome.result is Result.REBOOTING:
+        lose_power(lab)
+        try:
+            lab.activation.prepare_boot()
+        finally:
+            boot(lab)  # which waits for it, but not for its success
+        outcome = lab.activation.recover()
+    repair(lab)
+    lab.host.files.place(BOOT_ID, "the boot before\n")
+    return outcome
+
+
 def go_back(lab: Lab) -> Outcome | None:
     state = lab.directory.load_state().value
     assert state is not None
@@ -98,6 +121,12 @@ def upgraded(lab: Lab) -> None:
 def with_broken_next(lab: Lab) -> None:
     bootstrap(lab)
     lab.verify.failing.add(NEXT.kubernetes)
+
+
+def cordoned(lab: Lab) -> None:
+    """By a person, who has a reason."""
+    bootstrap(lab)
+    lab.shelter.cordoned = True
 
 
 def drifted(lab: Lab) -> None:
@@ -128,6 +157,8 @@ FLOWS = [
     Flow(name="unbootstrap-of-a-prepared-machine", prepare=prepared, ask=unbootstrap),
     Flow(name="change", prepare=joined, ask=change),
     Flow(name="upgrade", prepare=joined, ask=upgrade),
+    Flow(name="upgrade-of-a-cordoned-node", prepare=cordoned, ask=upgrade),
+    Flow(name="reboot", prepare=joined, ask=reboot),
     Flow(name="upgrade-that-fails", prepare=with_broken_next, ask=upgrade),
     Flow(name="rollback", prepare=upgraded, ask=go_back),
     Flow(name="repair", prepare=drifted, ask=bootstrap),
@@ -252,13 +283,15 @@ def lose_power(lab: Lab) -> None:
     host.kernel.sysctls = dict(make_host().kernel.sysctls)
     host.kernel.swap[:] = [] if host.files.find("/etc/systemd/system/dev-sda2.swap") else ["/dev/sda2"]
     host.runtime.pods.clear()
-    host.files.place(BOOT_ID, "the boot after\n")
+    host.files.place(BOOT_ID, f"the boot after {host.files.read(BOOT_ID).decode()}")
 
 
 def boot(lab: Lab) -> None:
+    hook, lab.host.hook = lab.host.hook, lambda _moment: None  # no process of ours takes part that could die
     for name in ("systemd-journald.service", "multi-user.target", *ENABLED_IN_ORDER):
         if lab.host.units.find(name).enablement in (Enablement.ENABLED, Enablement.STATIC):
             lab.host.units.start(name)
+    lab.host.hook = hook
 
 
 ENABLED_IN_ORDER = (

@@ -124,9 +124,6 @@ def _content(situation: Situation, mind: Mind) -> Assessment:
             message=f"the machine differs from generation {situation.current}: {mind.drift[0]}{many}",
         )
     message = _place(situation)
-    if mind.needs:
-        message += f"; a change of the configuration waits, since it needs a {mind.needs}:"
-        message += " `aks-flex-node bootstrap` applies it"
     return Assessment(phase=Phase.SUPERVISING, reason="AsConfigured", message=message, healthy=True)
 
 

@@ -230,6 +230,7 @@ class Agent:
             prepared=standing.prepared,
             unfinished=standing.unfinished,
             busy=standing.busy,
+            cordoned=state.cordoned,
             config=reading.digest,
             stamp=reading.stamp,
             touched=self._touched,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from flexnode.agent.doorbell import Bell
@@ -28,7 +28,7 @@ from flexnode.flows.redact import clean_living
 from flexnode.generation.apply import Stopped
 from flexnode.generation.outcome import Failure, Outcome, Result
 from flexnode.kube.events import Severity
-from flexnode.model.spec import NodeSpec
+from flexnode.model.spec import AgentSpec, NodeSpec
 from flexnode.resources import Disruption
 from flexnode.retry import RETRY_AFTER_CAP
 
@@ -42,6 +42,8 @@ _DONE = {
     Task.RECOVER: ("Recovered", "what was cut off is done"),
     Task.REPAIR: ("DriftRepaired", "what somebody changed is as it was"),
 }
+_UNMET: Mapping[Result | None, str] = {Result.ROLLED_BACK: "RolledBack", Result.REBOOTING: "Rebooting"}
+_KEEPING = (Task.CHECK, Task.REPAIR, Task.RELEASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,6 +99,8 @@ class Operator:
         self.interrupt.first = case.situation.joining and task in (Task.APPLY, Task.RECOVER)
         try:
             with self.pulse.working():
+                if task is Task.APPLY:
+                    mind = self._foresee(case, mind)
                 return self._do(task, case, mind)
         except Stopped as stopped:
             _log.info("%s", stopped.message)
@@ -131,21 +135,26 @@ class Operator:
             seconds = case.spec.agent.bootstrap_timeout if case.spec else REPAIR_SECONDS
             outcome = self.work.put_back(case.spec, seconds)
             return self._take(task, outcome, case, mind, config=mind.config)
-        return self._apply(case, mind)
-
-    def _apply(self, case: Case, mind: Mind) -> Mind:
-        reading, situation = case.reading, case.situation
-        if reading.resolved is None:
+        if task is Task.RELEASE:
+            self.work.release(case.spec, (case.spec.agent if case.spec else AgentSpec()).verify_timeout)
+            self._announce("Uncordoned", "the node works, and takes pods again", Severity.NORMAL)
+            return replace(mind, repair_pause=None)
+        if case.reading.resolved is None:
             return mind
-        if situation.joined and not situation.unfinished:
-            cost = self.work.plan(reading.resolved).disruption
-            if cost >= Disruption.DRAIN:
-                self._announce(
-                    "ChangeWaits", f"a change of the configuration needs a {cost}", Severity.WARNING
-                )
-                return replace(mind, needs=str(cost), needs_config=reading.digest, pause=None)
-        outcome = self.work.bootstrap(reading.resolved)
-        return self._take(Task.APPLY, outcome, case, mind, config=reading.digest)
+        outcome = self.work.bootstrap(case.reading.resolved)
+        return self._take(Task.APPLY, outcome, case, mind, config=case.reading.digest)
+
+    def _foresee(self, case: Case, mind: Mind) -> Mind:
+        """Say once what a change costs, before pods have to go for it."""
+        reading = case.reading
+        if reading.resolved is None or not case.situation.joined or mind.needs_config == reading.digest:
+            return mind
+        cost = self.work.plan(reading.resolved).disruption
+        if cost < Disruption.DRAIN:
+            return mind
+        words = f"a change of the configuration needs a {cost}: pods are moved away first"
+        self._announce("Draining", words, Severity.NORMAL)
+        return replace(mind, needs=str(cost), needs_config=reading.digest)
 
     def _check(self, case: Case, mind: Mind) -> Mind:
         due = self._is_examination_due(case, mind)
@@ -176,8 +185,7 @@ class Operator:
             said = "; ".join(outcome.reservations) or "a part of it could not be done"
             failure = Failure(code="generation/degraded", kind=Kind.TRANSIENT, message=said)
         if failure is not None:
-            rolled_back = outcome.result is Result.ROLLED_BACK
-            return self._pause(task, case, mind, failure, raised=False, rolled_back=rolled_back)
+            return self._pause(task, case, mind, failure, came_to=outcome.result)
         reason, words = _DONE[task]
         if outcome.joined and not case.situation.joined:
             reason, words = "Bootstrapped", "this machine is a node of the cluster"
@@ -198,11 +206,10 @@ class Operator:
         failure: Failure,
         *,
         least: float = 0.0,
-        raised: bool = True,
-        rolled_back: bool = False,
+        came_to: Result | None = None,
     ) -> Mind:
-        """`raised`: before anything changed. A repair that failed so keeps no change of the node waiting."""
-        keeping = raised and task in (Task.CHECK, Task.REPAIR)
+        """`came_to`: None if nothing had changed yet. A repair that failed so keeps no change waiting."""
+        keeping = came_to is None and task in _KEEPING
         before = mind.repair_pause if keeping else mind.pause
         pause = rest(
             before,
@@ -211,10 +218,10 @@ class Operator:
             now=self.clock.monotonic(),
             chance=self.chance(),
             least=least,
-            final=rolled_back,
+            final=came_to is Result.ROLLED_BACK,
         )
         if before is None or before.failure.code != failure.code:
-            reason = "RolledBack" if rolled_back else f"{task.value.capitalize()}Failed"
+            reason = _UNMET.get(came_to, f"{task.value.capitalize()}Failed")
             self._announce(reason, f"{failure.message} ({failure.code})", Severity.WARNING)
         else:
             _log.warning("%s failed again, %d times now: %s", task.value, pause.failures, failure.message)

@@ -39,6 +39,7 @@ class Task(StrEnum):
     APPLY = "apply"  # bring the machine to its configuration
     CHECK = "check"  # compare all of it with the current generation
     REPAIR = "repair"  # activate the current generation again
+    RELEASE = "release"  # let pods come again to a node that was cordoned for a change
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +54,7 @@ class Situation:
     config: str = ""
     stamp: str = ""
     touched: float | None = None  # when a managed file was written to, or a managed unit stopped
+    cordoned: bool = False  # by the product itself
     repairs: bool = True  # whether the policy is to repair drift
     check_interval: float = 3600.0
 
@@ -88,7 +90,7 @@ class Mind:
     pause: Pause | None = None  # of operations
     repair_pause: Pause | None = None
     repairs: tuple[float, ...] = ()
-    needs: str = ""  # what the change to `needs_config` costs, which is more than may be done unasked
+    needs: str = ""  # what the change to `needs_config` costs, if its pods have to go for it: drain, reboot
     needs_config: str = ""
     checked: float | None = None
     examined: float | None = None  # when every file was last read again, or first looked at by this process
@@ -119,8 +121,21 @@ def choose(situation: Situation, mind: Mind, now: float) -> Choice:
     due = pause.until if blocked and pause is not None and pause.until is not None else NEVER
     if not situation.joined or situation.unfinished:
         return Choice(task=Task.WAIT, due=due)
+    if situation.cordoned and due == NEVER:
+        # What it was cordoned for is not tried again by itself.
+        release = _release(situation, mind, now)
+        if release.task is Task.RELEASE:
+            return release
+        due = release.due
     kept = keep(situation, mind, now)
     return Choice(task=kept.task, due=min(due, kept.due))
+
+
+def _release(situation: Situation, mind: Mind, now: float) -> Choice:
+    pause = mind.repair_pause
+    if pause is None or not pause.holds(situation.stamp, now):
+        return Choice(task=Task.RELEASE)
+    return Choice(task=Task.WAIT, due=NEVER if pause.until is None else pause.until)
 
 
 def keep(situation: Situation, mind: Mind, now: float) -> Choice:
@@ -149,12 +164,10 @@ def next_examination(situation: Situation, mind: Mind) -> float:
 
 
 def wants_change(situation: Situation, mind: Mind) -> bool:
-    """Whether the configuration asks for something that is not there, and that may be done unasked."""
+    """Whether the configuration asks for something that is not there."""
     if not situation.config:
         return False
-    if not situation.joined:
-        return True
-    return situation.config not in (mind.config, mind.needs_config)
+    return not situation.joined or situation.config != mind.config
 
 
 def recent(times: tuple[float, ...], now: float, window: float) -> tuple[float, ...]:

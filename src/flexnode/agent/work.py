@@ -24,6 +24,7 @@ class Work(Protocol):
     def find_differences(self, spec: NodeSpec | None) -> Plan: ...
     def examine(self, spec: NodeSpec | None) -> Plan: ...
     def put_back(self, spec: NodeSpec | None, seconds: float) -> Outcome: ...
+    def release(self, spec: NodeSpec | None, seconds: float) -> Outcome: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +62,11 @@ class Flows:
         from flexnode.flows.keeping import put_back
 
         return put_back(self.workplace, seconds=seconds, spec=spec)
+
+    def release(self, spec: NodeSpec | None, seconds: float) -> Outcome:
+        from flexnode.flows.keeping import release
+
+        return release(self.workplace, seconds=seconds, spec=spec)
 
 
 def give_memory_back() -> None:

@@ -85,6 +85,7 @@ def bootstrap(
             Result.CONFIRMED: "the node is Ready",
             Result.UNCHANGED: "nothing to do: the node is as it should be",
             Result.ROLLED_BACK: "the change did not work; the node is Ready as it was before",
+            Result.REBOOTING: "everything is in place; the machine reboots",
             Result.UNCONFIRMED: "everything is in place, and the node is not Ready yet",
             Result.DEGRADED: "the node is not as it should be",
         }

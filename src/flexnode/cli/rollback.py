@@ -33,6 +33,7 @@ def rollback(timeout: float, config: ConfigChoice, output: str) -> int:
             Result.CONFIRMED: f"{goal} as it was before",
             Result.UNCHANGED: "nothing to do: the node is at that generation",
             Result.ROLLED_BACK: "the generation before does not work; the node stays as it is",
+            Result.REBOOTING: "everything is in place; the machine reboots",
             Result.DEGRADED: "the node is not as it should be",
         }
         return finish(outcome, headlines.get(outcome.result, outcome.result.value), output)

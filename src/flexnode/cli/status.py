@@ -76,6 +76,8 @@ def _describe_node(found: NodeStatus) -> Iterator[tuple[str, str]]:
         yield "node", f"{agent.node if agent and agent.node else 'joined'}, generation {current}"
     else:
         yield "node", "this machine is no node"
+    if state is not None and state.cordoned:
+        yield "cordoned", "for a change; it takes pods again once it is Ready"
     if state is not None and state.previous and found.can_roll_back:
         yield "previous", f"generation {state.previous}; `aks-flex-node rollback` goes back to it"
     for identity, why in sorted((state.rejected if state else {}).items(), key=lambda item: item[1].when):
@@ -107,7 +109,7 @@ def _describe_agent(found: NodeStatus) -> Iterator[tuple[str, str]]:
     for fault in agent.faults.values():
         yield "health", fault
     if agent.needs:
-        yield "waiting", f"a change of the configuration needs a {agent.needs}; `bootstrap` applies it"
+        yield "waiting", f"a change of the configuration needs a {agent.needs}: its pods have to go first"
     for advice in agent.advice:
         yield "to do", advice
 

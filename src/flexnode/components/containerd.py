@@ -60,7 +60,13 @@ def compose_containerd(inputs: MachineInputs) -> tuple[Resource, ...]:
         directory(CONTAINERD_CONFIG),
         directory(DROP_INS),
         directory(REGISTRIES),
-        text_file(f"{CONTAINERD_CONFIG}/config.toml", render_config(inputs), read_by=(CONTAINERD,)),
+        text_file(
+            f"{CONTAINERD_CONFIG}/config.toml",
+            render_config(inputs),
+            read_by=(CONTAINERD,),
+            # A pod keeps the network that it was started in, and does not reach those of another one.
+            pods_rely_on=f"cni {inputs.machine.runtime.cni}",
+        ),
         directory(f"{UNITS}/{CONTAINERD}.d"),
         unit_file(CONTAINERD, UNIT),
         state,

@@ -29,6 +29,7 @@ def text_file(
     read_by: tuple[str, ...] = (),
     reloads: tuple[str, ...] = (),
     after: tuple[str, ...] = (),
+    pods_rely_on: str = "",
 ) -> Resource:
     return Resource(
         key=f"file:{path}",
@@ -37,6 +38,7 @@ def text_file(
         disruption=_disruption(read_by, reloads),
         restarts=read_by,
         reloads=reloads,
+        pods_rely_on=pods_rely_on,
     )
 
 
@@ -72,7 +74,9 @@ def follow_server(path: str, server: str, *, read_by: tuple[str, ...]) -> Resour
     )
 
 
-def programs(artifact: Artifact, into: str, *, run_by: dict[str, str] | None = None) -> tuple[Resource, ...]:
+def programs(
+    artifact: Artifact, into: str, *, run_by: dict[str, str] | None = None, pods_rely_on: str = ""
+) -> tuple[Resource, ...]:
     """The programs in `artifact`, below the directory `into`; `run_by` names the unit that runs one."""
     if artifact.format is Format.TAR_GZ:
         members = {
@@ -90,6 +94,7 @@ def programs(artifact: Artifact, into: str, *, run_by: dict[str, str] | None = N
             want=File(content=member, mode=0o755),
             disruption=_disruption((units[name],) if name in units else ()),
             restarts=(units[name],) if name in units else (),
+            pods_rely_on=pods_rely_on,
         )
         for name, member in sorted(members.items())
     )

@@ -39,7 +39,13 @@ WantedBy=multi-user.target
 
 def compose_kubelet(inputs: MachineInputs) -> tuple[Resource, ...]:
     return (
-        *programs(inputs.parts.require("kubelet"), PROGRAMS, run_by={"kubelet": KUBELET}),
+        *programs(
+            inputs.parts.require("kubelet"),
+            PROGRAMS,
+            run_by={"kubelet": KUBELET},
+            # kubelet takes over the pods of another patch of it, but not those of another minor version.
+            pods_rely_on=f"kubelet {inputs.parts.kubernetes.rpartition('.')[0]}",
+        ),
         *programs(inputs.parts.require("kubectl"), PROGRAMS),
         directory(KUBERNETES),
         directory(STATIC_PODS),

@@ -26,6 +26,7 @@ from flexnode.model.spec import (
     ArtifactsSpec,
     AzureSpec,
     ClusterSpec,
+    DrainSpec,
     DriftPolicy,
     Effect,
     IdentitySpec,
@@ -206,6 +207,11 @@ def _agent(data: Data) -> AgentSpec:
         full_check_interval=parse_duration(data["fullCheckInterval"]),
         bootstrap_timeout=parse_duration(data["bootstrapTimeout"]),
         verify_timeout=parse_duration(data["verifyTimeout"]),
+        drain=DrainSpec(
+            timeout=parse_duration(data["drain"]["timeout"]),
+            delete_empty_dir_data=data["drain"]["deleteEmptyDirData"],
+            evict_unmanaged=data["drain"]["evictUnmanaged"],
+        ),
     )
 
 

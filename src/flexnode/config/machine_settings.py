@@ -13,7 +13,7 @@ VERSIONS = Section(
         "kubernetes": Setting(
             type=texts.KUBERNETES_VERSION,
             about="The version of Kubernetes: 1.NN for the newest known patch of it, or 1.NN.PP.",
-            effect=Effect.UPGRADE,
+            effect=Effect.VERSION,
             unset="the cluster's minor version if that is known, else the catalog's default",
             detected=True,
         ),
@@ -83,7 +83,7 @@ RUNTIME = Section(
             type=Choice(options=("bridge", "none")),
             about="Who configures the pod network: bridge is the product's own, in the pod range that the "
             "cluster allocates to the node; none leaves it to what the cluster installs.",
-            effect=Effect.CONTAINERD,
+            effect=Effect.NETWORK,
             default="bridge",
         ),
     },

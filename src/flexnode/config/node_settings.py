@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flexnode.config import texts
 from flexnode.config.tree import Effect, Section, Setting
-from flexnode.config.types import Choice, ListOf
+from flexnode.config.types import Choice, Flag, ListOf
 
 CLUSTER = Section(
     about="The cluster to join.",
@@ -155,6 +155,31 @@ AGENT = Section(
             about="How long a node may take to be Ready after a change before the change is rolled back.",
             effect=Effect.AGENT,
             default="5m",
+        ),
+        "drain": Section(
+            about="How the node is emptied before a change that its pods cannot stay for: another minor "
+            "version of Kubernetes, another kind of pod network. Where that fails nothing is changed, the "
+            "node stays cordoned, and the agent tries again.",
+            fields={
+                "timeout": Setting(
+                    type=texts.DURATION,
+                    about="How long one attempt may take: disruption budgets may forbid evictions that long.",
+                    effect=Effect.AGENT,
+                    default="5m",
+                ),
+                "deleteEmptyDirData": Setting(
+                    type=Flag(),
+                    about="Whether pods are evicted whose emptyDir volumes are lost with them.",
+                    effect=Effect.AGENT,
+                    default=False,
+                ),
+                "evictUnmanaged": Setting(
+                    type=Flag(),
+                    about="Whether pods are evicted that no controller starts again elsewhere.",
+                    effect=Effect.AGENT,
+                    default=False,
+                ),
+            },
         ),
     },
 )

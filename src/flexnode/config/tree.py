@@ -26,6 +26,10 @@ class Effect(StrEnum):
     REGISTRATION = "restarts kubelet, and matters when the node joins; a joined Node keeps what it has"
     AGENT = "is taken over by the agent at once"
     UPGRADE = "puts other programs on the node, and restarts what runs them"
+    VERSION = (
+        "puts other programs on the node, and restarts what runs them; another minor version drains it first"
+    )
+    NETWORK = "drains the node, and restarts containerd"
     NEXT_FETCH = "matters at the next download"
 
 

@@ -140,7 +140,8 @@ def _require_allowed(node: str, verdicts: Sequence[Verdict]) -> None:
         raise FlexError(
             f"{node} cannot be drained: {reasons}",
             code="drain/forbidden",
-            hint="move or delete these pods, or allow it explicitly; the node stays cordoned",
+            transient=True,  # pods come and go, and nothing that the node reads tells when
+            hint="move or delete these pods, or allow it with agent.drain; the node stays cordoned",
         )
 
 

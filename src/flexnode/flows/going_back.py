@@ -15,7 +15,7 @@ def rollback(workplace: Workplace, *, seconds: float, spec: NodeSpec | None = No
 
     `spec`: the configuration, where it can be read, as for `recover`.
     """
-    crew = prepare(workplace, "rollback", spec=spec)
+    crew = prepare(workplace, "rollback", spec=spec, urgent=True)
     with crew.at_work() as activation:
         return crew.complete(activation.rollback(seconds=seconds))
 

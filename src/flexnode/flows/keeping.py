@@ -51,6 +51,13 @@ def put_back(workplace: Workplace, *, seconds: float, spec: NodeSpec | None = No
     return crew.complete(outcome)
 
 
+def release(workplace: Workplace, *, seconds: float, spec: NodeSpec | None = None) -> Outcome:
+    """Let pods come again to a node that was cordoned for a change which did not come about, if it works."""
+    crew = prepare(workplace, "release", spec=spec)
+    with crew.at_work() as activation:
+        return crew.complete(activation.release(seconds=seconds))
+
+
 def _require_current(directory: StateDirectory) -> Generation:
     generation = find_current(directory)
     if generation is None:

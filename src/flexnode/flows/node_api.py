@@ -12,12 +12,24 @@ from flexnode.components.layout import KUBECONFIG, KUBELET_CERTIFICATE
 from flexnode.generation.directory import StateDirectory
 from flexnode.generation.generation import Generation
 from flexnode.host.door import Host
-from flexnode.kube import Connection, KubeClient, parse_kubeconfig
+from flexnode.kube import Code, Connection, KubeClient, parse_kubeconfig
 from flexnode.resources.state import Owned
 
 Connect = Callable[[], KubeClient]
 
 NAME_CHANGED = "join/name-changed"
+
+UNREACHABLE = frozenset(
+    {
+        Code.UNREACHABLE,
+        Code.CONNECTION_LOST,
+        Code.TIMEOUT,
+        Code.DNS,
+        Code.SERVER_ERROR,
+        Code.THROTTLED,
+    }
+)
+"""What says nothing about this node. A proxy that refuses is not among it: the change may have named it."""
 
 
 def has_joined(host: Host) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from flexnode.artifacts import Proxies
 from flexnode.errors import FlexError
 from flexnode.flows.cluster_facts import make_proxies, to_archives
+from flexnode.flows.evacuating import Evacuating
 from flexnode.flows.leaving import Leaving
 from flexnode.flows.node_api import make_connect
 from flexnode.flows.readiness import Readiness
@@ -26,7 +27,7 @@ from flexnode.generation.outcome import Outcome
 from flexnode.generation.stage import Fetch, fetch_nothing
 from flexnode.host.door import NO_PROXIES
 from flexnode.host.facts import read_system_uuid
-from flexnode.model.spec import NodeSpec
+from flexnode.model.spec import AgentSpec, NodeSpec
 from flexnode.resources.registry import make_handlers
 
 
@@ -36,6 +37,7 @@ class Crew:
 
     activation: Activation
     leaving: Leaving
+    evacuating: Evacuating
     watcher: Watcher
     recorder: Recorder
 
@@ -46,10 +48,14 @@ class Crew:
             yield self.activation
 
     def complete(self, outcome: Outcome) -> Outcome:
-        """The outcome, with what leaving the cluster left undone, and what could not be written down."""
+        """The outcome, with what could not be asked of the cluster, and what could not be written down."""
         return msgspec.structs.replace(
             outcome,
-            reservations=(*self.leaving.reservations, *outcome.reservations),
+            reservations=(
+                *self.leaving.reservations,
+                *self.evacuating.reservations,
+                *outcome.reservations,
+            ),
             warnings=(*outcome.warnings, *self.recorder.warnings),
         )
 
@@ -61,11 +67,13 @@ def prepare(
     target: Target | None = None,
     spec: NodeSpec | None = None,
     force: bool = False,
+    urgent: bool = False,
     bootstrapping: Bootstrapping | None = None,
 ) -> Crew:
     """`target`: None for leaving, going back and recovering, which must not depend on the configuration.
 
     They can do more with one, though: `spec` tells where secrets come from, and the way through a proxy.
+    `force` and `urgent`: leave, or go on, though the cluster cannot be asked.
     """
     host, clock, directory = workplace.host, workplace.clock, workplace.directory
     spec = target.spec if target else spec
@@ -100,6 +108,16 @@ def prepare(
         progress=workplace.progress,
         stop=workplace.stop,
     )
+    evacuating = Evacuating(
+        host=host,
+        clock=clock,
+        system_uuid=system_uuid,
+        connect=connect,
+        urgent=urgent,
+        spec=(spec.agent if spec else AgentSpec()).drain,
+        progress=workplace.progress,
+        stop=workplace.stop,
+    )
     activation = Activation(
         host=host,
         handlers=make_handlers(
@@ -111,11 +129,14 @@ def prepare(
         clock=clock,
         fetch=fetch,
         verify=readiness,
+        evacuation=evacuating,
         observer=watcher,
         close=recorder,
         stop=workplace.stop,
     )
-    return Crew(activation=activation, leaving=leaving, watcher=watcher, recorder=recorder)
+    return Crew(
+        activation=activation, leaving=leaving, evacuating=evacuating, watcher=watcher, recorder=recorder
+    )
 
 
 def _find_proxies(spec: NodeSpec | None) -> Proxies | None:

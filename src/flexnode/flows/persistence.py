@@ -19,7 +19,7 @@ T = TypeVar("T")
 FIRST_DELAYS = (5.0, 10.0, 20.0, 40.0)
 LAST_DELAY = 60.0
 
-_PERSONS = ("/busy", "no-space", "disk-space")
+_PERSONS = ("/busy", "no-space", "disk-space", "drain/forbidden", "drain/timeout")
 """How codes end that somebody has to do something about, who shall hear of it now."""
 
 _POLL = 1.0

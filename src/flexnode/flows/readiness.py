@@ -16,12 +16,12 @@ from datetime import datetime
 from flexnode.clock import Clock
 from flexnode.components.layout import CONTAINERD, KUBELET
 from flexnode.errors import FlexError
-from flexnode.flows.node_api import find_node_name, has_joined, is_same_machine
+from flexnode.flows.node_api import UNREACHABLE, find_node_name, has_joined, is_same_machine
 from flexnode.generation.apply import Stopped
 from flexnode.generation.deadline import Deadline
 from flexnode.generation.generation import Generation
 from flexnode.host.door import Host
-from flexnode.kube import Api, Code
+from flexnode.kube import Api
 from flexnode.kube.kubelet_health import find_kubelet_fault
 from flexnode.kube.leases import Lease, find_node_lease
 from flexnode.kube.nodes import Node, find_node
@@ -31,17 +31,6 @@ STABLE = 20.0
 """For so many seconds both units must have been running without a restart."""
 
 _PAUSE = 1.0
-_UNREACHABLE = frozenset(
-    {
-        Code.UNREACHABLE,
-        Code.CONNECTION_LOST,
-        Code.TIMEOUT,
-        Code.DNS,
-        Code.SERVER_ERROR,
-        Code.THROTTLED,
-    }
-)
-"""What says nothing about this node. A proxy that refuses is not among it: the change may have named it."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -75,7 +64,7 @@ class Readiness:
             if self.stop():
                 raise Stopped
             now = self.clock.monotonic()
-            if known and unmet.code in _UNREACHABLE:
+            if known and unmet.code in UNREACHABLE:
                 # It is asked only once all is well here, and being down says nothing about this node.
                 deadline.extend(now - last)
             last = now

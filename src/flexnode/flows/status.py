@@ -56,7 +56,7 @@ class AgentStatus(_Data, frozen=True, kw_only=True):
     prepared: bool = False  # `generation` is of no cluster
     failure: Fault | None = None
     retry_at: datetime | None = None
-    needs: str = ""  # what a waiting change costs, if the agent may not do it by itself: drain, reboot
+    needs: str = ""  # what a change costs that is not in place yet, if pods have to go for it: drain, reboot
     drift: tuple[str, ...] = ()
     checked: datetime | None = None  # when the whole machine was last compared
     faults: dict[str, str] = {}  # by unit
@@ -77,6 +77,7 @@ class State(_Data, frozen=True, kw_only=True):
     previous: str | None = None
     rejected: dict[str, Rejected] = {}
     desired: str | None = None
+    cordoned: bool = False  # by the product, for a change; what a person cordoned is not its own
 
 
 class Timing(_Data, frozen=True, kw_only=True):

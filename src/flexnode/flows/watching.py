@@ -13,11 +13,14 @@ from flexnode.progress import Progress
 TITLES: Mapping[Name, str] = {
     Name.STAGE: "stage its files",
     Name.PLAN: "compare the machine with it",
+    Name.DRAIN: "drain the node",
     Name.APPLY: "apply",
     Name.RESTART: "restart services",
+    Name.REBOOT: "reboot the machine",
     Name.VERIFY: "wait until it is Ready",
     Name.ROLL_BACK: "go back",
     Name.CONFIRM: "confirm",
+    Name.UNCORDON: "let pods come again",
 }
 
 PREPARING: Mapping[Name, str] = {**TITLES, Name.VERIFY: "see that it can start pods"}

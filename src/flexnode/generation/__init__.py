@@ -10,7 +10,7 @@ from flexnode.generation.generation import EMPTY_ID, Generation, Need, compose
 from flexnode.generation.ledger import DiskLedger, NoLedger
 from flexnode.generation.lock import find_holder
 from flexnode.generation.node_state import Desired, NodeState, Rejection
-from flexnode.generation.order import Verify
+from flexnode.generation.order import Evacuation, Verify
 from flexnode.generation.outcome import Failure, Outcome, Result
 from flexnode.generation.plan import Plan
 from flexnode.generation.recover import needs_recovery
@@ -25,6 +25,7 @@ __all__ = [
     "Desired",
     "DiskLedger",
     "Ending",
+    "Evacuation",
     "Failure",
     "Fetch",
     "Generation",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from flexnode.clock import Clock
 from flexnode.errors import FlexError, GenerationError, Kind
+from flexnode.generation.apply import Applied
 from flexnode.generation.contents import StoredContents, installed_paths, referenced_members
 from flexnode.generation.course import Closing, Course, close_nothing, closed
 from flexnode.generation.digest_memory import keep_digests
@@ -19,7 +20,7 @@ from flexnode.generation.ledger import Ledger
 from flexnode.generation.lock import hold
 from flexnode.generation.node_state import Desired
 from flexnode.generation.operation import Operation
-from flexnode.generation.order import Order, Tools, Verify, trust
+from flexnode.generation.order import Evacuation, NoCluster, Order, Tools, Verify, trust
 from flexnode.generation.outcome import Failure, Outcome
 from flexnode.generation.plan import Plan, make_plan
 from flexnode.generation.recover import Decision, Way, decide, has_ended, next_record
@@ -43,6 +44,7 @@ class Activation:
     clock: Clock
     fetch: Fetch = fetch_nothing
     verify: Verify = trust
+    evacuation: Evacuation = field(default_factory=NoCluster)
     observer: Observer = watch_nothing
     close: Closing = close_nothing
     stop: Callable[[], bool] = lambda: False
@@ -133,6 +135,21 @@ class Activation:
                 return running.confirm(target, decision.opened)
             return running.resume(target, next_record(running.history, decision.opened))
 
+    def release(self, *, operation: str = "release", seconds: float = DEFAULT_SECONDS) -> Outcome:
+        """Let pods come again to a node that was cordoned for a change which did not come about.
+
+        Only once it works; one that a person cordoned stays as it is.
+        """
+        with self._operation(operation) as running:
+            current = running.history.current
+            if current is None or not current.joins or running.history.journal.open:
+                raise GenerationError(
+                    "no generation is confirmed to be in place, so that no pods are let come to it",
+                    code="generation/no-current",
+                    hint="run bootstrap",
+                )
+            return running.release(current, seconds)
+
     def prepare_boot(self) -> None:
         """Before containerd and kubelet start: give them the files of one generation, and not of two.
 
@@ -141,9 +158,9 @@ class Activation:
         """
         if not self.directory.journal.exists():
             return
-        with self._operation("recover at boot") as running:
+        with self._operation("recover at boot", tidy=False) as running:
             decision = decide(running.history)
-            opened = decision.opened
+            opened = None if has_ended(running.history.journal) else decision.opened
             if opened is None or decision.way not in (Way.FORWARD, Way.BACK) or opened.target == EMPTY_ID:
                 return
             if decision.way is Way.BACK:
@@ -160,16 +177,17 @@ class Activation:
         return Machine(host=self.host, handlers=self.handlers, contents=self.contents)
 
     @contextmanager
-    def _operation(self, name: str) -> Iterator[Operation]:
+    def _operation(self, name: str, *, tidy: bool = True) -> Iterator[Operation]:
         self.directory.prepare()
         with hold(self.directory.lock, name, clock=self.clock):
             course = Course(name=name, clock=self.clock, observer=self.observer)
             with closed(course, self.close):
                 running = self._begin(course)
-                if has_ended(running.history.journal):
+                if tidy and has_ended(running.history.journal):
                     # The operation before this one was cut off when all that mattered was done.
                     running.tidy()
                     running.history = History.load(self.directory, self.ledger)
+                    running.applied = Applied()
                 yield running
             if running.history.state.desired is not Desired.LEFT:
                 if running.applied.changes:
@@ -197,6 +215,7 @@ class Activation:
             clock=self.clock,
             fetch=self.fetch,
             verify=self.verify,
+            evacuation=self.evacuation,
             stop=self.stop,
         )
         return Operation(tools=tools, course=course, history=History.load(self.directory, self.ledger))

@@ -23,7 +23,7 @@ from flexnode.generation.durable import (
     require_known_schema,
     translate_errors,
 )
-from flexnode.resources.resource import Change
+from flexnode.resources.resource import Change, Disruption
 from flexnode.resources.state import State
 
 T = TypeVar("T")
@@ -49,6 +49,7 @@ class Opened(_Record, frozen=True, kw_only=True, tag="opened"):
     reason: str = ""  # why it goes back, on the way back; `inputs` are then those of what is left behind
     returns: bool = False  # this is the way back
     rejects: bool = False  # a person left `previous` behind: it shall not come again by itself
+    boot: str = ""  # in which its changes are made
 
 
 class Changing(_Record, frozen=True, kw_only=True, tag="change"):
@@ -163,13 +164,11 @@ class Journal:
 
     def before(self, key: str) -> State | None:
         """What was there when this operation first changed `key`; None if it never did."""
-        changes = (each.change for each in self.records if isinstance(each, Changing))
-        return next((change.before for change in changes if change.key == key), None)
+        return next((change.before for change in self.changes() if change.key == key), None)
 
     def begun(self) -> dict[str, State]:
         """What this operation was last about to bring each key to. An attempt may have died in the middle."""
-        changes = (each.change for each in self.records if isinstance(each, Changing))
-        return {change.key: change.after for change in changes}
+        return {change.key: change.after for change in self.changes()}
 
     def done(self) -> dict[str, str]:
         """What has been done for the present target, however many attempts ago, and in which boot."""
@@ -192,6 +191,25 @@ class Journal:
             elif isinstance(record, Restarted):
                 owed = [_without(change, record.unit) for change in owed]
         return tuple(owed)
+
+    def owes_boot(self, boot: str) -> bool:
+        """Whether a change was made in the boot of that name and takes effect only with the next one.
+
+        On the way back that is so only if what it takes back had taken effect by an earlier boot.
+        """
+        boots: set[str] = set()
+        attempt: Opened | None = None
+        for record in self.records:
+            if isinstance(record, Opened):
+                attempt = record
+            elif isinstance(record, Changing) and record.change.disruption is Disruption.REBOOT:
+                boots.add(attempt.boot if attempt else "")
+        returns = attempt is not None and attempt.returns
+        return boot in boots and (not returns or len(boots) > 1)
+
+    def changes(self) -> tuple[Change, ...]:
+        """All that this operation has begun to change, in order."""
+        return tuple(each.change for each in self.records if isinstance(each, Changing))
 
     def _last_attempt(self) -> Iterator[Record]:
         for record in reversed(self.records):

@@ -78,7 +78,7 @@ class Machine:
             key=resource.key,
             before=found,
             after=step.goal,
-            disruption=resource.disruption,
+            disruption=step.disruption,
             restarts=resource.restarts,
             reloads=resource.reloads,
         )

@@ -37,6 +37,7 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rejected: dict[str, Rejection] = {}
     desired: Desired | None = None
     inputs: str = ""  # the digest of the inputs that `current` was activated for
+    cordoned: bool = False  # by the product, which owes the node its pods; what a person cordoned is not
 
     def with_rejection(self, identity: str, rejection: Rejection) -> NodeState:
         """The newest rejections only: the list must not grow for as long as the machine lives."""
@@ -53,4 +54,5 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             rejected={each: why for each, why in self.rejected.items() if each != identity},
             desired=Desired.JOINED,
             inputs=inputs,
+            cordoned=self.cordoned,
         )

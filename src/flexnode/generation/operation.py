@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from flexnode.errors import FlexError, GenerationError
+from flexnode.errors import FlexError, GenerationError, Kind
 from flexnode.generation import journal as record
 from flexnode.generation.apply import Applied, Applier, Records, Stopped
 from flexnode.generation.collect import collect, forget
@@ -19,9 +19,10 @@ from flexnode.generation.order import Order, Tools
 from flexnode.generation.outcome import Failure, Outcome, Result
 from flexnode.generation.plan import Plan, largest_disruption, make_plan
 from flexnode.generation.recover import next_attempt
-from flexnode.generation.sequence import order_steps
+from flexnode.generation.sequence import Step, order_steps
 from flexnode.generation.stage import stage
 from flexnode.generation.steps import Name, Steps
+from flexnode.resources import Disruption
 
 LEAST_TIME_BACK = 600.0
 """Seconds. However late it is for the target, the way back has its own time."""
@@ -50,21 +51,24 @@ class Operation:
         if leaving:
             self._save_state(desired=Desired.LEFT)
         settled = self._is_settled(identity)
-        if settled and not self._plan(target, identity).changes:
+        plan = self._plan(target, identity) if settled or order.before else None
+        if settled and plan is not None and not plan.changes:
             if not leaving:
                 # Other inputs can lead to the same node; going back has to know which ones are left behind.
                 self._save_state(desired=Desired.JOINED, inputs=order.inputs)
-            return self._outcome(Result.UNCHANGED, identity)
-        if order.before and (settled or self._plan(target, identity).changes):
+            return self.release(target, order.seconds)
+        if order.before and plan is not None and plan.changes:
             order.before()
         with self.steps.step(Name.STAGE, identity):
             stage(target, self.tools.contents, self.tools.fetch, known=self.history.generations)
         if not leaving:
-            if not settled:
-                self._plan(target, identity)  # a refusal comes before anything changed
+            if plan is None or not settled:
+                plan = self._plan(target, identity)  # a refusal comes before anything changed
             self._save_state(desired=Desired.JOINED)
             with self.steps.step(Name.STATE, identity):
                 self.tools.directory.save_generation(target, identity)
+            if plan.disruption >= Disruption.DRAIN:
+                self._drain()
         opened = record.Opened(
             target=identity,
             previous=self.history.current.id if self.history.current else None,
@@ -83,13 +87,17 @@ class Operation:
         records = self._open(opened)
         try:
             self._apply(target, records, forgiving=forgiving)
-            if opened.target != EMPTY_ID:
+            # A machine that leaves is not taken down for it: its user boots it when that suits.
+            boots = opened.target != EMPTY_ID and self._owes_boot()
+            if opened.target != EMPTY_ID and not boots:
                 self._verify(target, opened.target, records)
         except Stopped:
             records.write(record.Stopped(at=records.at))
             raise
         except FlexError as error:
             return self._failed(opened, error)
+        if boots:
+            return self._reboot(opened.target, records)
         if opened.target == EMPTY_ID and self.history.obscure:
             self.applied.reservations.append(self.history.obscure)
         if self.applied.reservations:
@@ -98,10 +106,21 @@ class Operation:
         return self.confirm(target, opened)
 
     def resume(self, target: Generation, opened: record.Opened) -> Outcome:
-        """Go on with an attempt that was cut off."""
+        """Go on with an attempt that was cut off; a node that was drained for it has to be empty still."""
         with self.steps.step(Name.STAGE, opened.target):
             self._stage_again(target)
+        if opened.target != EMPTY_ID and self._was_drained(target):
+            self._drain()
         return self.attempt(target, opened)
+
+    def release(self, target: Generation, seconds: float) -> Outcome:
+        """The machine is as the target wants it. A cordon that is left over ends, if the node works."""
+        identity = target.id
+        if self.history.state.cordoned:
+            with self.steps.step(Name.VERIFY, identity):
+                self.tools.verify(target, Deadline(self.tools.clock, seconds))
+            self._uncordon(target)
+        return self._outcome(Result.UNCHANGED, identity)
 
     def confirm(self, target: Generation, opened: record.Opened) -> Outcome:
         """Only now is the target current."""
@@ -116,7 +135,13 @@ class Operation:
         return self._outcome(Result.LEFT if leaving else Result.CONFIRMED, opened.target)
 
     def tidy(self) -> None:
-        """Remove what is not needed any more, and with the journal the operation itself."""
+        """Let pods come if the node works, and remove what is not needed any more, the journal last."""
+        current = self.history.find(self.history.state.current) if self.history.state.current else None
+        if self.history.journal.has(record.Verified) and current is not None:
+            try:
+                self._uncordon(current)
+            except FlexError as error:
+                self.applied.reservations.append(f"the node is still cordoned: {error.message}")
         try:
             with self.steps.step(Name.COLLECT):
                 if self.history.state.current is None and self.history.state.desired is Desired.LEFT:
@@ -150,6 +175,8 @@ class Operation:
             # The journal stays open: the next start goes on from here.
             self.applied.reservations.append(f"going back failed too: {error.message}")
             return self._outcome(Result.DEGRADED, opened.target, failure)
+        if self._owes_boot():
+            return self._reboot(opened.target, records)
         result = Result.ROLLED_BACK
         try:
             self._verify(previous, previous.id, records)
@@ -187,10 +214,55 @@ class Operation:
         with self.steps.step(Name.STAGE, opened.target):
             self._stage_again(target)
         applier = self._applier(records, forgiving=True)
-        past = self.history.past(target, back=opened.returns)
-        applier.run_files(order_steps(target, past, expired=self.tools.machine.exists))
+        applier.run_files(self._order(target, back=opened.returns))
         records.write(record.Stopped(at=records.at))
         return self._outcome(Result.UNCONFIRMED, opened.target)
+
+    def _drain(self) -> None:
+        """Of the generation that runs: what it is changed to has no pods yet, and a first join has none."""
+        current = self.history.current
+        if current is None or not current.joins:
+            return
+        with self.steps.step(Name.DRAIN, current.id):
+            # Known before it is so: after a crash nobody could tell it from a person's cordon.
+            self.tools.evacuation.drain(current, lambda: self._save_state(cordoned=True))
+
+    def _was_drained(self, target: Generation) -> bool:
+        """For the operation that is gone on with; a machine that may be half changed is not asked."""
+        if largest_disruption(self.history.journal.changes()) >= Disruption.DRAIN:
+            return True
+        return any(step.drains for step in self._order(target))
+
+    def _uncordon(self, generation: Generation) -> None:
+        if not self.history.state.cordoned:
+            return
+        with self.steps.step(Name.UNCORDON, generation.id):
+            self.tools.evacuation.uncordon(generation)
+            self._save_state(cordoned=False)
+
+    def _owes_boot(self) -> bool:
+        return self.history.journal.owes_boot(self.tools.machine.boot)
+
+    def _reboot(self, identity: str, records: Records) -> Outcome:
+        """All is in place. The journal stays open, and tells that this boot is owed: the next one goes on."""
+        records.write(record.Stopped(at=records.at))
+        try:
+            self._drain()  # again: somebody may have uncordoned it since
+            with self.steps.step(Name.REBOOT, identity):
+                self.tools.machine.host.units.reboot()
+        except Stopped:
+            raise
+        except FlexError as error:
+            joined = self.history.current is not None and self.history.current.joins
+            result = Result.DEGRADED if joined else Result.UNCONFIRMED
+            return self._outcome(result, identity, Failure.of(error))
+        failure = Failure(
+            code="generation/rebooting",
+            kind=Kind.TRANSIENT,
+            message="the machine reboots, since a part of the change takes effect only so",
+            hint="wait until it is up again: the agent goes on by itself, or `aks-flex-node recover --now`",
+        )
+        return self._outcome(Result.REBOOTING, identity, failure)
 
     def _is_settled(self, identity: str) -> bool:
         """Whether the target is what the machine was last confirmed to be."""
@@ -220,7 +292,7 @@ class Operation:
         deadline = (
             Deadline.never(self.tools.clock) if endless else Deadline(self.tools.clock, opened.remaining)
         )
-        self._write(opened)
+        self._write(msgspec.structs.replace(opened, boot=self.tools.machine.boot))
         return Records(
             journal=self.history.journal, ledger=self.tools.ledger, steps=self.steps, deadline=deadline
         )
@@ -228,9 +300,11 @@ class Operation:
     def _apply(
         self, target: Generation, records: Records, *, back: bool = False, forgiving: bool = False
     ) -> None:
+        self._applier(records, forgiving=forgiving).run(self._order(target, back=back))
+
+    def _order(self, target: Generation, *, back: bool = False) -> tuple[Step, ...]:
         past = self.history.past(target, back=back)
-        steps = order_steps(target, past, expired=self.tools.machine.exists)
-        self._applier(records, forgiving=forgiving).run(steps)
+        return order_steps(target, past, expired=self.tools.machine.exists)
 
     def _applier(self, records: Records, *, forgiving: bool) -> Applier:
         current = self.history.current

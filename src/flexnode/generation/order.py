@@ -30,6 +30,30 @@ def trust(_generation: Generation, _deadline: Deadline, /) -> None:
     """For a machine that does not run, so that nothing can be verified on it."""
 
 
+class Evacuation(Protocol):
+    """Keeps pods away from a node while what they rely on changes. The generation tells which node it is."""
+
+    def drain(self, generation: Generation, cordoning: Callable[[], None], /) -> None:
+        """Cordon the node, and return once all pods that can be elsewhere are; else raise a FlexError.
+
+        `cordoning` is called before, unless the node is cordoned already. Asked to stop meanwhile, it raises
+        `Stopped`.
+        """
+        ...
+
+    def uncordon(self, generation: Generation, /) -> None: ...
+
+
+class NoCluster:
+    """For a machine that does not run: there are no pods on it."""
+
+    def drain(self, _generation: Generation, _cordoning: Callable[[], None], /) -> None:
+        pass
+
+    def uncordon(self, _generation: Generation, /) -> None:
+        pass
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tools:
     """Everything that an operation works with."""
@@ -41,6 +65,7 @@ class Tools:
     clock: Clock
     fetch: Fetch
     verify: Verify
+    evacuation: Evacuation
     stop: Callable[[], bool]
 
 

@@ -18,6 +18,7 @@ class Result(StrEnum):
     UNCHANGED = "unchanged"  # it was so already
     ROLLED_BACK = "rolled-back"  # the target did not work; the previous generation does
     UNCONFIRMED = "unconfirmed"  # a first generation, or join, is in place and does not work yet; it goes on
+    REBOOTING = "rebooting"  # the machine goes down; it goes on from there once it is up
     DEGRADED = "degraded"  # neither the target nor a way back works
     LEFT = "left"  # nothing of the product's is on the machine any more
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from flexnode.generation.generation import Generation
-from flexnode.resources import Resource
+from flexnode.resources import Disruption, Resource
 from flexnode.resources.state import Absent, Owned, State
 
 PATH_KINDS = frozenset({"file", "link", "directory"})
@@ -29,10 +29,16 @@ class Step:
     returning: bool = False  # back to what the machine had
     ours: tuple[State, ...] = ()  # what the product had put there: anything else is somebody's edit
     heir_of: str = ""  # the key that managed the same path until now, as another kind
+    drains: bool = False  # pods that run rely on what it was in the generation before
 
     @property
     def key(self) -> str:
         return self.resource.key
+
+    @property
+    def disruption(self) -> Disruption:
+        """What changing it costs the node."""
+        return max(self.resource.disruption, Disruption.DRAIN) if self.drains else self.resource.disruption
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +68,15 @@ def order_steps(target: Generation, past: Past, *, expired: Callable[[str], bool
     returns = {key: step for key in leaving if (step := _returning(managed[key], past)) is not None}
     return (
         *(step for key, step in returns.items() if key not in last),
-        *(Step(resource=each, goal=each.want, heir_of=replaced.get(each.key, "")) for each in wanted),
+        *(
+            Step(
+                resource=each,
+                goal=each.want,
+                heir_of=replaced.get(each.key, ""),
+                drains=_moves_pods(each, past.current),
+            )
+            for each in wanted
+        ),
         *(step for key, step in returns.items() if key in last),
     )
 
@@ -78,6 +92,16 @@ def find_turns(steps: Sequence[Step]) -> Mapping[int, tuple[str, ...]]:
     for unit in sorted(last, key=lambda unit: own.get(unit, -1)):
         turns.setdefault(max(last[unit], own.get(unit, -1)), []).append(unit)
     return {number: tuple(units) for number, units in turns.items()}
+
+
+def _moves_pods(wanted: Resource, current: Generation | None) -> bool:
+    """Whether pods of the current generation rely on something else than this one will give them.
+
+    Decided between two generations, and not by what is on the machine: putting back what somebody changed
+    gives pods what they were started with, and what the current one lacks no pod relies on.
+    """
+    before = current.find(wanted.key) if current and current.joins else None
+    return before is not None and before.pods_rely_on != wanted.pods_rely_on
 
 
 def _managed(generations: Iterable[Generation], others: Iterable[Resource]) -> dict[str, list[Resource]]:

@@ -25,10 +25,13 @@ class Name(StrEnum):
 
     STAGE = "stage"
     PLAN = "plan"
+    DRAIN = "drain"
     APPLY = "apply"
     RESTART = "restart"
+    REBOOT = "reboot"
     VERIFY = "verify"
     CONFIRM = "confirm"
+    UNCORDON = "uncordon"
     ROLL_BACK = "roll-back"
     COLLECT = "collect"
     JOURNAL = "journal"

@@ -161,6 +161,10 @@ class Units(Protocol):
     def restart(self, name: str) -> None: ...
     def reload(self, name: str) -> None: ...
 
+    def reboot(self) -> None:
+        """Ask systemd for it, in order; returns before the machine goes down. Nothing where none runs."""
+        ...
+
 
 class Kernel(Protocol):
     """The running kernel's adjustable parts."""

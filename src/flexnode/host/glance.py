@@ -98,6 +98,9 @@ class GlancedUnits:
     def reload(self, name: str) -> None:
         self._told().reload(name)
 
+    def reboot(self) -> None:
+        self._told().reboot()
+
     def _told(self) -> Units:
         self._found.clear()
         return self.below

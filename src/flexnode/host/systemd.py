@@ -88,6 +88,9 @@ class Systemd:
     def reload(self, name: str) -> None:
         self._tell("reload", name)
 
+    def reboot(self) -> None:
+        self._tell("reboot")
+
     def _tell(self, verb: str, *names: str) -> None:
         argv = ("systemctl", "--quiet", "--no-ask-password", verb, *names)
         self._ask(Command(argv=argv, timeout=_PATIENCE), verb, *names)

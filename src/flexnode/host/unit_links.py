@@ -70,6 +70,9 @@ class LinkedUnits:
     def reload(self, name: str) -> None:
         """Nothing runs here."""
 
+    def reboot(self) -> None:
+        """Nothing runs here."""
+
     def _enable(self, name: str, seen: set[str]) -> None:
         seen.add(name)
         file = require_unit_file(self._files, name)

@@ -121,6 +121,15 @@ class ArtifactsSpec:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DrainSpec:
+    """How a node is emptied before a change that its pods cannot stay for."""
+
+    timeout: float = 300.0
+    delete_empty_dir_data: bool = False
+    evict_unmanaged: bool = False  # pods that nothing brings back elsewhere
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AgentSpec:
     """The agent itself. Durations in seconds."""
 
@@ -130,6 +139,7 @@ class AgentSpec:
     full_check_interval: float = 3600.0
     bootstrap_timeout: float = 900.0
     verify_timeout: float = 300.0
+    drain: DrainSpec = field(default_factory=DrainSpec)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

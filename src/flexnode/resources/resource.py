@@ -41,6 +41,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     restarts: tuple[str, ...] = ()  # units that read it: restarted once, after all of it changed
     reloads: tuple[str, ...] = ()  # units that can take it over without a restart
     until: str = ""  # a path: once it exists, the thing is wanted no more (a credential of the join)
+    pods_rely_on: str = ""  # what pods were started with: to give them another one takes a drain
 
     @property
     def kind(self) -> str:

@@ -26,14 +26,14 @@ from flexnode.components.layout import KUBECONFIG, KUBELET
 from flexnode.config import Resolved, digest, load_config
 from flexnode.errors import KubeError
 from flexnode.flows.status import STATUS_FILE, AgentStatus
-from flexnode.generation import EMPTY_ID, Generation, NodeState, Outcome, Plan
+from flexnode.generation import EMPTY_ID, Generation, NodeState, Outcome, Plan, compose
 from flexnode.kube import Api
 from flexnode.kube.fake import FakeCluster
 from flexnode.kube.nodes import NODES
 from flexnode.model.spec import NodeSpec
 from flexnode.resources import Disruption
 from unit.config.samples import SMALL
-from unit.generation.samples import Lab, make_node
+from unit.generation.samples import Lab, make_node, text
 from unit.kube.samples import node
 
 NODE = "node-1"
@@ -74,19 +74,16 @@ class FakeWatch:
 class LabWork:
     """The operations, over a real activation. A node's version of Kubernetes is what is configured of it.
 
-    `costs`: by version, what a change to it costs; `asked` lists what was performed; `broken` ones raise.
+    `asked` lists what was performed; `broken` ones raise.
     """
 
     lab: Lab
     stop: Interrupt
     asked: list[str] = field(default_factory=list)
-    costs: dict[str, Disruption] = field(default_factory=dict)
     broken: dict[str, Exception] = field(default_factory=dict)
 
     def plan(self, resolved: Resolved) -> Plan:
-        target = self._compose(resolved)
-        plan = self.lab.activation.plan(target)
-        return msgspec.structs.replace(plan, disruption=self.costs.get(target.kubernetes, plan.disruption))
+        return self.lab.activation.plan(self._compose(resolved))
 
     def bootstrap(self, resolved: Resolved) -> Outcome:
         self._begin("bootstrap")
@@ -111,13 +108,21 @@ class LabWork:
         self._begin("repair")
         return self.lab.activation.activate(self._current(), operation="repair", seconds=seconds)
 
+    def release(self, spec: NodeSpec | None, seconds: float) -> Outcome:
+        self._begin("release")
+        return self.lab.activation.release(seconds=seconds)
+
     def _begin(self, name: str) -> None:
         self.asked.append(name)
         if name in self.broken:
             raise self.broken[name]
 
     def _compose(self, resolved: Resolved) -> Generation:
-        return make_node(kubelet=resolved.spec.machine.versions.kubernetes or "1.34.0")
+        node = make_node(kubelet=resolved.spec.machine.versions.kubernetes or "1.34.0")
+        # No setting of today takes effect only with a boot: here a kernel module stands for one that does.
+        modules = resolved.spec.machine.host.modules
+        flags = [text(f"/etc/boot-{name}", "on\n", disruption=Disruption.REBOOT) for name in modules]
+        return compose((*flags, *node.resources), needs=node.needs, kubernetes=node.kubernetes)
 
     def _current(self) -> Generation:
         state = self.lab.directory.load_state().value

@@ -37,7 +37,6 @@ INVALID = Findings(invalid=FAILURE)
         (replace(PREPARED, busy=True), Mind(), WELL, Task.WAIT, Phase.WAITING, "Busy", False),
         (NODE, Mind(), WELL, Task.WAIT, Phase.SUPERVISING, "AsConfigured", True),
         (replace(NODE, busy=True), Mind(), WELL, Task.WAIT, Phase.SUPERVISING, "AsConfigured", True),
-        (NODE, Mind(needs="drain"), WELL, Task.WAIT, Phase.SUPERVISING, "AsConfigured", True),
         (NODE, Mind(drift=("file:/x",)), WELL, Task.WAIT, Phase.SUPERVISING, "Drifted", False),
         (NODE, Mind(pause=NEVER), WELL, Task.WAIT, Phase.RESTING, "ChangeFailed", False),
         (NODE, Mind(repair_pause=SOON), WELL, Task.WAIT, Phase.WAITING, "RepairFailed", False),
@@ -71,7 +70,6 @@ def test_the_gravest_is_told(
 
 def test_it_says_what_would_help() -> None:
     assert "bootstrap" in assess(NEW, Mind(), WELL, Task.IDLE).message
-    assert "needs a drain" in assess(NODE, Mind(needs="drain"), WELL, Task.WAIT).message
     assert "did not help" in assess(NODE, Mind(), ILL, Task.WAIT).message
     assert "and 1 more" in assess(NODE, Mind(drift=("file:/x", "file:/y")), WELL, Task.WAIT).message
     assert assess(NEW, Mind(pause=SOON), WELL, Task.WAIT).retry_at == 10.0

@@ -10,15 +10,20 @@ from flexnode.components.layout import KUBELET
 from flexnode.errors import FlexError, HostError
 from flexnode.generation import Desired, Stopped
 from flexnode.generation.durable import seal
+from flexnode.generation.judge import BOOT_ID
 from flexnode.generation.lock import hold
 from flexnode.kube.nodes import NODES
-from flexnode.resources import Disruption
 from flexnode.secret import Secret
 from unit.agent.samples import NODE, World, leave
 from unit.generation.samples import Crash, make_node
 
 OLD = {"versions": {"kubernetes": "1.34.0"}}
 NEW = {"versions": {"kubernetes": "1.35.0"}}
+BUDGET = FlexError(
+    "node-1 was not empty after 300 s: waiting for default/web-1 (web-budget allows none)",
+    code="drain/timeout",
+    transient=True,
+)
 DRIFT = "/etc/systemd/system/kubelet.service"
 
 
@@ -149,17 +154,102 @@ class TestChangedConfiguration:
         joined.live(10)
         assert joined.status.healthy
 
-    def test_what_would_drain_the_node_waits_for_a_person(self, joined: World) -> None:
-        joined.work.costs["1.35.0"] = Disruption.DRAIN
+    def test_what_pods_cannot_stay_for_drains_the_node_first(self, joined: World) -> None:
+        joined.configure(**NEW)
+        joined.live(60)
+        assert joined.lab.shelter.drained == 1
+        assert not joined.lab.shelter.cordoned
+        assert joined.events[-2:] == ["Draining", "ConfigurationApplied"]
+        assert (joined.status.needs, joined.status.healthy) == ("", True)
+
+    def test_pods_that_may_not_go_keep_the_node_as_it_is_until_they_may(self, joined: World) -> None:
+        """Row 25: cordoned, reported with what is in the way, and tried again by itself."""
+        joined.lab.shelter.refuses = BUDGET
         joined.configure(**NEW)
         joined.live(600)
-        assert joined.work.asked == []
-        assert joined.status.needs == "drain"
+        assert joined.state.current == make_node().id
+        assert joined.lab.host.writes == []
+        assert joined.lab.shelter.cordoned
+        assert joined.work.asked.count("bootstrap") > 3
+        assert joined.events.count("Draining") == 1
+        assert (joined.status.reason, joined.status.needs) == ("ChangeFailed", "drain")
+        assert "web-budget" in joined.status.message
+        assert "web-budget" in joined.condition["message"]
+        joined.lab.shelter.refuses = None
+        joined.live(400)
+        assert joined.state.current == make_node(kubelet="1.35.0").id
+        assert not joined.lab.shelter.cordoned
         assert joined.status.healthy
-        assert joined.events.count("ChangeWaits") == 1
-        joined.configure()
+
+    def test_a_restart_of_the_agent_forgets_neither_the_change_nor_whose_cordon_it_is(
+        self, joined: World
+    ) -> None:
+        joined.lab.shelter.refuses = BUDGET
+        joined.configure(**NEW)
         joined.live(60)
-        assert joined.status.needs == ""
+        joined.boot()
+        joined.lab.shelter.refuses = None
+        joined.live(400)
+        assert joined.state.current == make_node(kubelet="1.35.0").id
+        assert not joined.lab.shelter.cordoned
+
+    @pytest.mark.parametrize("restarted", [False, True])
+    def test_a_change_that_is_taken_back_gives_the_node_its_pods_again(
+        self, joined: World, restarted: bool
+    ) -> None:
+        joined.lab.shelter.refuses = BUDGET
+        joined.configure(**NEW)
+        joined.live(60)
+        joined.configure()
+        if restarted:
+            joined.boot()
+        joined.live(60)
+        assert not joined.lab.shelter.cordoned
+        assert joined.work.asked.count("release") == 1
+        assert joined.events[-1] == "Uncordoned"
+        assert joined.lab.host.writes == []
+        assert joined.status.healthy
+
+    def test_a_node_that_no_version_gets_ready_stays_cordoned_until_one_does(self, joined: World) -> None:
+        joined.lab.verify.failing |= {"1.34.0", "1.35.0"}
+        joined.configure(**NEW)
+        joined.live(600)
+        assert joined.lab.shelter.cordoned
+        assert joined.state.current == make_node().id
+        assert not joined.status.healthy
+        joined.lab.verify.failing.discard("1.34.0")
+        joined.live(400)
+        assert not joined.lab.shelter.cordoned
+        assert joined.work.asked.count("bootstrap") == 2  # the second is refused: it was rejected
+
+    def test_what_takes_a_boot_drains_reboots_and_is_in_place_after_it(self, joined: World) -> None:
+        joined.lab.host.files.place(BOOT_ID, "the first boot\n")
+        joined.configure(host={"modules": ["quiet"]})
+        joined.live(5)
+        assert joined.lab.host.writes == ["write /etc/boot-quiet", "reboot"]
+        assert joined.lab.shelter.cordoned
+        assert joined.state.current == make_node().id
+        assert joined.events[-2:] == ["Draining", "Rebooting"]
+        assert joined.status.needs == "reboot"
+        joined.lab.host.files.place(BOOT_ID, "the second boot\n")
+        joined.lab.activation.prepare_boot()
+        joined.boot()
+        joined.live(60)
+        assert joined.work.asked == ["recover"]
+        assert joined.state.current != make_node().id
+        assert joined.lab.host.writes.count("reboot") == 1
+        assert not joined.lab.shelter.cordoned
+        assert joined.events[-1] == "Recovered"
+        assert (joined.status.needs, joined.status.healthy) == ("", True)
+
+    def test_a_node_that_a_person_cordoned_stays_cordoned(self, joined: World) -> None:
+        """Row 27."""
+        joined.lab.shelter.cordoned = True
+        joined.configure(**NEW)
+        joined.live(600)
+        assert joined.state.current == make_node(kubelet="1.35.0").id
+        assert joined.lab.shelter.cordoned
+        assert "release" not in joined.work.asked
 
     def test_what_does_not_work_is_rolled_back_and_not_tried_again(self, joined: World) -> None:
         joined.lab.verify.failing.add("1.35.0")

@@ -38,6 +38,7 @@ RESTING = Pause(failure=HARD, stamp="s")
 FRESH = Situation(config="c", stamp="s")
 JOINED = Situation(desired=Desired.JOINED, current="g", config="c", stamp="s")
 PREPARED = replace(JOINED, prepared=True)
+CORDONED = replace(JOINED, cordoned=True)
 CONTENT = Mind(generation="g", config="c", checked=NOW - 100)
 DRIFTED = replace(CONTENT, drift=("file:/x",))
 
@@ -63,8 +64,18 @@ DRIFTED = replace(CONTENT, drift=("file:/x",))
         (replace(JOINED, config="new"), CONTENT, Task.APPLY),
         (replace(JOINED, config="new", unfinished=True), CONTENT, Task.RECOVER),
         (replace(JOINED, config=""), CONTENT, Task.WAIT),
-        (replace(JOINED, config="new"), replace(CONTENT, needs="drain", needs_config="new"), Task.WAIT),
-        (replace(JOINED, config="newer"), replace(CONTENT, needs="drain", needs_config="new"), Task.APPLY),
+        (replace(JOINED, config="new"), replace(CONTENT, needs="drain", needs_config="new"), Task.APPLY),
+        # A node that was cordoned for a change stays so while it is tried, and only then.
+        (replace(CORDONED, config="new"), CONTENT, Task.APPLY),
+        (replace(CORDONED, config="new"), replace(CONTENT, pause=WAITING), Task.WAIT),
+        (replace(CORDONED, config="new"), replace(CONTENT, pause=RESTING), Task.RELEASE),
+        (replace(CORDONED, unfinished=True), replace(CONTENT, pause=RESTING), Task.WAIT),
+        (CORDONED, CONTENT, Task.RELEASE),
+        (replace(CORDONED, config=""), CONTENT, Task.RELEASE),
+        (CORDONED, replace(CONTENT, repair_pause=WAITING), Task.WAIT),
+        (CORDONED, replace(CONTENT, repair_pause=replace(WAITING, until=NOW)), Task.RELEASE),
+        (replace(CORDONED, busy=True), CONTENT, Task.WAIT),
+        (replace(CORDONED, desired=Desired.LEFT), CONTENT, Task.IDLE),
         (replace(JOINED, busy=True, config="new"), CONTENT, Task.WAIT),
         (replace(JOINED, desired=Desired.LEFT), CONTENT, Task.IDLE),
         # A prepared machine joins once it knows where, whatever the configuration was that prepared it.
@@ -100,6 +111,7 @@ def test_it_wakes_for_whatever_is_due_first() -> None:
     assert choose(JOINED, replace(CONTENT, pause=WAITING), NOW).due == NOW + 50
     assert choose(replace(JOINED, touched=NOW - 1), CONTENT, NOW).due == NOW + 1
     assert choose(FRESH, Mind(pause=RESTING), NOW).due == NEVER
+    assert choose(CORDONED, replace(CONTENT, repair_pause=WAITING), NOW).due == NOW + 50
     exhausted = replace(DRIFTED, repairs=tuple(NOW - 3000 + number for number in range(REPAIRS)))
     assert choose(JOINED, exhausted, NOW).due == NOW + 600
 

@@ -102,6 +102,11 @@ def test_no_way_back_is_offered_that_would_be_refused() -> None:
     assert "previous" not in lines(NodeStatus(state=STATE, can_roll_back=False))
 
 
+def test_a_node_without_pods_says_whose_cordon_it_is() -> None:
+    told = lines(NodeStatus(state=msgspec.structs.replace(STATE, cordoned=True), agent_runs=False))
+    assert told["cordoned"].startswith("for a change")
+
+
 def test_without_an_agent_it_still_says_what_the_machine_is() -> None:
     told = lines(NodeStatus(state=STATE, agent_runs=False))
     assert told["node"] == "joined, generation g2"

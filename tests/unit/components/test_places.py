@@ -136,6 +136,13 @@ BEHAVIOUR: Mapping[str, str] = {
     "agent.verifyTimeout": (
         "unit/flows/test_bootstrap.py::test_a_change_is_waited_for_as_long_as_was_configured_and_no_longer"
     ),
+    "agent.drain.timeout": "unit/flows/test_evacuating.py::test_a_budget_keeps_the_machine_as_it_is",
+    "agent.drain.deleteEmptyDirData": (
+        "unit/flows/test_evacuating.py::test_pods_that_would_be_lost_are_named_and_none_is_moved"
+    ),
+    "agent.drain.evictUnmanaged": (
+        "unit/flows/test_evacuating.py::test_pods_that_would_be_lost_are_named_and_none_is_moved"
+    ),
 }
 """What no file of a node says: the test that shows what changes with it."""
 
@@ -229,6 +236,7 @@ COSTS = {
     Effect.REGISTRATION: {"kubelet.service"},
     Effect.CONTAINERD: {"containerd.service"},
     Effect.SERVICES: {"containerd.service", "kubelet.service"},
+    Effect.NETWORK: {"containerd.service"},
 }
 
 
@@ -240,6 +248,13 @@ def test_a_change_restarts_what_its_page_says_and_nothing_else(name: str) -> Non
     changed = [key for key in then.keys() | now.keys() if then.get(key) != now.get(key)]
     restarted = {unit for key in changed for unit in now.get(key, then.get(key)).restarts}  # type: ignore[union-attr]
     assert restarted & COSTS[Effect.SERVICES] == COSTS[LEAVES[name][1].effect]
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_change_moves_pods_only_if_its_page_says_so(name: str) -> None:
+    pairs = ((BEFORE.find(each.key), each) for each in change(name).resources)
+    drains = any(then is not None and then.pods_rely_on != now.pods_rely_on for then, now in pairs)
+    assert drains is (LEAVES[name][1].effect is Effect.NETWORK)
 
 
 # What tests/vm/test_settings.py makes, so that a setting which it lacks is noticed without a machine.

@@ -178,6 +178,7 @@ def _node(kubelet: str, newer: bool) -> list[Resource]:
             want=File(content=Member(artifact=sha256(KUBELETS[kubelet])), mode=0o755),
             restarts=restarts,
             disruption=Disruption.RESTART_KUBELET,
+            pods_rely_on=f"kubelet {kubelet.rpartition('.')[0]}",
         ),
         text("/etc/systemd/system/kubelet.service", KUBELET_UNIT, restarts=restarts),
         Resource(key="owned:kubelet-state", want=Owned(trees=("/var/lib/kubelet",)), phase=Phase.JOINED),
@@ -234,7 +235,46 @@ class Trouble:
     def __call__(self, generation: Generation, deadline: Deadline) -> None:
         self.seen.append(generation.kubernetes)
         if generation.kubernetes in self.failing:
-            raise HostError("the Node does not become Ready", code="node/not-ready", hint="see kubelet's log")
+            raise HostError(
+                "the Node does not become Ready",
+                code="node/not-ready",
+                transient=True,
+                hint="see kubelet's log",
+            )
+
+
+@dataclass
+class Shelter:
+    """What the cluster knows of the node: whether pods may come. `refuses` is why they cannot go."""
+
+    hook: Callable[[str], None]
+    cordoned: bool = False
+    refuses: FlexError | None = None
+    silent: bool = False  # nobody answers
+    drained: int = 0
+
+    def drain(self, generation: Generation, cordoning: Callable[[], None], /) -> None:
+        self._ask(generation)
+        if not self.cordoned:
+            cordoning()
+        self.hook("before cordon")
+        self.cordoned = True
+        self.hook("after cordon")
+        if self.refuses is not None:
+            raise self.refuses
+        self.drained += 1
+        self.hook("after drain")
+
+    def uncordon(self, generation: Generation, /) -> None:
+        self._ask(generation)
+        self.hook("before uncordon")
+        self.cordoned = False
+        self.hook("after uncordon")
+
+    def _ask(self, generation: Generation) -> None:
+        assert generation.resources, "of which node is this?"
+        if self.silent:
+            raise FlexError("nobody answers", code="kube/unreachable", transient=True)
 
 
 def watch_nothing(_moment: Moment, _name: Name, _key: str) -> None:
@@ -255,6 +295,9 @@ class Lab:
     observer: Callable[[Moment, Name, str], None] = watch_nothing
     stop: Callable[[], bool] = lambda: False
     secrets: dict[str, str] = field(default_factory=lambda: {"bootstrap-token": TOKEN})
+
+    def __post_init__(self) -> None:
+        self.shelter = Shelter(hook=lambda moment: self.host.hook(moment))
 
     @property
     def directory(self) -> StateDirectory:
@@ -280,6 +323,7 @@ class Lab:
             clock=self.clock,
             fetch=self._fetch,
             verify=self.verify,
+            evacuation=self.shelter,
             observer=self.observer,
             stop=self.stop,
         )
@@ -311,6 +355,7 @@ class Lab:
             "previous": state.previous if state else None,
             "rejected": sorted(state.rejected) if state else [],
             "desired": state.desired if state else None,
+            "cordoned": (state.cordoned if state else None, self.shelter.cordoned),
             "generations": directory.known_generations(),
             "ledger": {key: ledger.find(key) for key in ledger.touched()},
             "blobs": contents.blobs.digests(),

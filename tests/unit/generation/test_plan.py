@@ -55,7 +55,7 @@ def test_a_plan_costs_what_its_dearest_change_costs(lab: Lab) -> None:
     assert keys(plan) == ["file:/etc/containerd/config.toml"]
     assert plan.disruption is Disruption.RESTART_CONTAINERD
     assert plan.restarts == ("containerd.service",)
-    assert lab.activation.plan(NEXT).disruption is Disruption.RESTART_KUBELET
+    assert lab.activation.plan(NEXT).disruption is Disruption.DRAIN
 
 
 def test_a_unit_that_is_started_anyway_is_not_restarted_besides(lab: Lab) -> None:

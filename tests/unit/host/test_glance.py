@@ -49,6 +49,7 @@ CHANGES: list[Callable[[Units], None]] = [
     lambda units: units.stop("a.service"),
     lambda units: units.restart("a.service"),
     lambda units: units.reload("a.service"),
+    lambda units: units.reboot(),
     lambda units: units.enable("a.service"),
     lambda units: units.disable("a.service"),
     lambda units: units.mask("systemd-timesyncd.service"),

@@ -223,6 +223,13 @@ def test_a_systemd_that_does_not_answer_a_question_is_asked_again_later() -> Non
     assert caught.value.transient
 
 
+def test_a_reboot_is_asked_of_systemd_in_order() -> None:
+    """Not forced: pods, containerd and the file systems end as they should."""
+    programs = Programs({"reboot": [says("")]})
+    Systemd(run=programs.run).reboot()
+    assert programs.commands[0].argv == ("systemctl", "--quiet", "--no-ask-password", "reboot")
+
+
 def test_nothing_asked_is_nothing_run() -> None:
     programs = Programs()
     assert Systemd(run=programs.run).find_all([]) == {}

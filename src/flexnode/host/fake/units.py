@@ -137,6 +137,11 @@ class FakeUnits:
             with self.steps.step(f"reload {name}"):
                 pass
 
+    def reboot(self) -> None:
+        if self.running:
+            with self.steps.step("reboot"):
+                pass
+
     def is_active(self, name: str) -> bool:
         return self.running and name in self.processes and self.processes[name].active
 
