@@ -25,6 +25,7 @@ from vm.nodes import (
 pytestmark = [pytest.mark.vm, pytest.mark.full, pytest.mark.timeout(1800)]
 
 PORT = 9000
+ACTIVATING = 3  # what `systemctl is-active` ends with
 LOGIN = "/etc/kubernetes/kubelet.conf"
 CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
@@ -181,7 +182,13 @@ def test_a_change_that_does_not_work_is_taken_back_and_not_tried_again(
 def test_who_left_stays_away_also_after_a_reboot(node: Machine, session_lab: LabUnderTest) -> None:
     assert verb(node, "unbootstrap", "--yes")["result"] == "left"
     machine.reboot(node.lab, node.node, session_lab.clock)
-    assert node.run("systemctl", "is-active", "aks-flex-node-agent").text.strip() == "active"
+    is_active = ("systemctl", "is-active", "aks-flex-node-agent")
+    wait_until(
+        "the agent runs",
+        lambda: node.run(*is_active, expect=(0, ACTIVATING)).text.strip() == "active",
+        session_lab.clock,
+        timeout=120,
+    )
     wait_until(
         "the agent idles",
         lambda: phase(node) == "idle",
@@ -197,10 +204,11 @@ def test_of_two_at_once_one_works_and_the_other_says_busy(node: Machine) -> None
     set_config(node, "50-pods", {"kubelet": {"maxPods": 43}})
     script = f"""
         {PROGRAM} bootstrap >/root/first.log 2>&1 & first=$!
-        until {PROGRAM} status --output json | grep -q '"operation": "bootstrap"'; do sleep 0.2; done
-        {PROGRAM} bootstrap >/root/second.log 2>&1; echo second $?
-        wait $first; echo first $?"""
-    assert node.sh(script, timeout=900).split() == ["second", "75", "first", "0"]
+        {PROGRAM} bootstrap >/root/second.log 2>&1 & second=$!
+        wait $first; echo $?; wait $second; echo $?"""
+    # Which of them comes first is for the processor to say; the change keeps that one at work for long.
+    assert sorted(node.sh(script, timeout=900).split()) == ["0", "75"]
+    assert "busy" in node.sh("cat /root/first.log /root/second.log")
 
 
 def test_the_agent_at_rest_is_small(node: Machine, session_lab: LabUnderTest) -> None:
