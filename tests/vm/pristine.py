@@ -71,9 +71,11 @@ echo "== packages"; dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\
 echo "== accounts"; getent passwd; getent group
 """
 
-# Not what a boot draws at random or works out from the free memory.
+# Not what a boot draws at random or works out from the free memory, nor a module that is only tried: it goes
+# again where its hardware is not found.
 KERNEL = r"""
-echo "== modules"; lsmod | awk 'NR > 1 {print $1}' | sort
+systemctl is-system-running --wait >/dev/null || true; udevadm settle
+echo "== modules"; awk '$5 == "Live" {print $1}' /proc/modules | sort
 echo "== sysctls"; sysctl -a 2>/dev/null | grep -e '^vm\.' -e '^kernel\.' -e '^net\.' \
   | grep -v -e random -e 'file-nr' -e ns_last_pid -e cad_pid -e nf_conntrack_count -e stat_refresh -e pty.nr \
   -e boot_id -e fastopen_key -e reserve_kbytes -e net.ipv4.neigh -e 'net.ipv6.neigh' \
