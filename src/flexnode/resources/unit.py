@@ -5,6 +5,7 @@ from __future__ import annotations
 from flexnode.errors import HostError
 from flexnode.host.door import Enablement, FileKind, Files, Host, UnitInfo
 from flexnode.host.unit_file import ADMIN_UNITS, UNIT_PATH, template_of
+from flexnode.host.unit_links import LinkedUnits
 from flexnode.resources.handler import Contents
 from flexnode.resources.state import Absent, State, Unit
 
@@ -70,6 +71,9 @@ def _put_enablement(host: Host, name: str, wanted: Unit, info: UnitInfo) -> None
         host.units.enable(name)
     elif wanted.enabled is False and info.enablement is Enablement.ENABLED:
         host.units.disable(name)
+    elif wanted.enabled is False and info.enablement is Enablement.ABSENT and _is_pulled_in(host.files, name):
+        # A mask had taken the place of its file: systemctl knows no such unit, and its links are left.
+        LinkedUnits(host.files).disable(name)
 
 
 def _put_activity(host: Host, name: str, wanted: Unit, info: UnitInfo) -> None:
