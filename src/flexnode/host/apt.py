@@ -56,6 +56,7 @@ _OPTIONS = (
     "Dpkg::Use-Pty=0",
 )
 _NO_ARCHIVE = ("Dir::Etc::SourceList=/dev/null", "Dir::Etc::SourceParts=/dev/null")
+_OFFERED = "APT::Sources::With::="
 _NO_CACHE = ("Dir::Cache::pkgcache=", "Dir::Cache::srcpkgcache=")
 """apt's caches belong to the machine's own lists."""
 _EVEN_IMPORTANT = ("--allow-remove-essential",)
@@ -128,7 +129,10 @@ class AptPackages:
             what = f"{verb} {' '.join(names)}"
             argv = ("--simulate", verb, "--no-install-recommends", *flags, *names)
             done = self._with_lists(
-                lambda options: self._apt(what, *argv, options=options, via=via), debs, via
+                lambda options: self._apt(what, *argv, options=options, via=via),
+                debs,
+                via,
+                archives=verb != "purge",
             )
             self._simulated[question] = parse_simulation(done.text)
         return self._simulated[question]
@@ -156,13 +160,21 @@ class AptPackages:
             self._configure()
             return self._apt(what, verb, *flags, *names, options=options, via=via)
 
-        self._with_lists(change, debs, via)
+        self._with_lists(change, debs, via, archives=verb != "purge")
 
     def _with_lists(
-        self, act: Callable[[tuple[str, ...]], Completed], debs: Sequence[Path], via: Proxies
+        self,
+        act: Callable[[tuple[str, ...]], Completed],
+        debs: Sequence[Path],
+        via: Proxies,
+        *,
+        archives: bool,
     ) -> Completed:
-        """Once more with fresh lists, where the present ones do not know a package or its latest file."""
-        if debs:
+        """Once more with fresh lists, where the present ones do not know a package or its latest file.
+
+        Without `archives` none is looked at: what is purged is here, whatever state their lists are in.
+        """
+        if debs or not archives:
             return act(self._among(debs))
         try:
             return act(self._fetched)
@@ -175,7 +187,7 @@ class AptPackages:
     def _among(self, debs: Sequence[Path]) -> tuple[str, ...]:
         """The options with which these files are all that there is to install: apt takes what is needed."""
         lists = self._make_lists("no-lists")
-        files = (f"APT::Sources::With::={path}" for path in self._lay_out(debs))
+        files = (f"{_OFFERED}{path}" for path in self._lay_out(debs))
         return (f"Dir::State::Lists={lists}", *_NO_CACHE, *_NO_ARCHIVE, *files)
 
     def _fetch_lists(self, via: Proxies) -> None:
@@ -215,7 +227,7 @@ class AptPackages:
         flags = tuple(word for option in (*_OPTIONS, *options) for word in ("-o", option))
         env = {**_ENVIRONMENT, **_name_proxies(via)}
         command = Command(argv=("apt-get", "-y", "-q", *flags, *argv), env=env, timeout=_PATIENCE)
-        return self._run(command, what, offline=set(_NO_ARCHIVE) <= set(options))
+        return self._run(command, what, offline=any(option.startswith(_OFFERED) for option in options))
 
     def _run(self, command: Command, what: str, *, offline: bool = False) -> Completed:
         try:

@@ -298,6 +298,19 @@ def test_only_what_is_there_is_purged(tmp_path: Path) -> None:
     assert "APT::Get::AutomaticRemove=false" in programs.commands[-1].argv
 
 
+def test_a_purge_looks_at_no_archive(tmp_path: Path) -> None:
+    """A machine leaves whatever state its lists are in, and apt leaves nothing among them for that."""
+    programs = Programs({"--simulate": [says(PURGED)]})
+    apt = packages(tmp_path, programs, "Package: bash\nStatus: install ok installed\n")
+    apt.simulate_purge(["bash"])
+    apt.purge(["bash"])
+    assert verbs(programs) == ["--simulate", "purge"]
+    for command in programs.commands:
+        assert "Dir::Etc::SourceList=/dev/null" in command.argv
+        (lists,) = [word for word in command.argv if word.startswith("Dir::State::Lists=")]
+        assert "/var/cache/aks-flex-node-apt-" in lists
+
+
 def test_what_apt_calls_important_leaves_too_where_the_node_brought_it(tmp_path: Path) -> None:
     """e2fsprogs, on a small machine without it: apt installs it like any other, and refuses to remove it."""
     programs = Programs({"--simulate": [says("Purg e2fsprogs [1.47]\n")]})
