@@ -20,7 +20,7 @@ from flexnode.agent.pulse import Pulse
 from flexnode.agent.standing import Standings
 from flexnode.agent.telling import Telling
 from flexnode.agent.watch import open_watch
-from flexnode.agent.work import Flows
+from flexnode.agent.work import Flows, has_grown
 from flexnode.clock import SystemClock
 from flexnode.flows.cluster_facts import make_proxies
 from flexnode.flows.log import Log, Logged
@@ -92,6 +92,7 @@ def open_agent(
         connect=connect,
         find_kubelet_fault=find_kubelet_fault,
         open_log=lambda spec: log.open(spec.log_directory, level or spec.log_level),
+        has_grown=has_grown,
     )
     telling.told = agent.show_work
     with hold(RUN_ROOT / AGENT_LOCK, "agent", clock=clock), bell.hung_up():

@@ -66,11 +66,13 @@ class Agent:
     connect: Connect
     find_kubelet_fault: Callable[[], str]
     open_log: Callable[[AgentSpec], None] = lambda _spec: None
+    has_grown: Callable[[], bool] = lambda: False
 
     mind: Mind = field(default_factory=Mind)
     records: health.Records = field(default_factory=dict)
     marked: Marked = field(default_factory=Marked)
     _started: datetime = field(init=False)
+    _worked: bool = False  # an operation has taken its memory
     _reading: Reading | None = None
     _spec: NodeSpec | None = None  # the last that was valid
     _standing: Standing | None = None
@@ -84,17 +86,25 @@ class Agent:
     def __post_init__(self) -> None:
         self._started = self.clock.now()
 
-    def run(self) -> None:
-        """Until somebody asks it to stop."""
+    def run(self) -> bool:
+        """Until somebody asks it to stop; True where it had better begin anew, in this process's place.
+
+        Operations load what the agent at rest has no use for. Nobody unloads a module, so that the way to be
+        small again is to start again: nothing is lost, since all that it knows is on disk.
+        """
         self.begin()
         with self.pulse.passed_on():
             while not self.bell.stop:
                 self.pulse.beat()
                 pause = self.turn()
                 if pause > 0:
+                    if self._worked and self.has_grown():
+                        _log.info("at rest: starting anew, without what the work needed")
+                        return True
                     self.bell.wait(pause, (self.config_watch, self.managed_watch))
             self.notifier.stopping()
         _log.info("stopped")
+        return False
 
     def begin(self) -> None:
         """Go on from where the process before this one was. systemd need not wait for a bootstrap."""
@@ -141,6 +151,7 @@ class Agent:
         self._touched = None
         self.mind = self.operator.perform(task, case, self.mind)
         if task is not Task.CHECK:
+            self._worked = True
             # The files that it wrote are as it left them, and its units have just been started.
             self._followed = None
             self._remedy = health.Remedy()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import resource
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from flexnode.config import Resolved
@@ -67,6 +69,16 @@ class Flows:
         from flexnode.flows.keeping import release
 
         return release(self.workplace, seconds=seconds, spec=spec)
+
+
+GROWN = 40 * 1024 * 1024
+"""Bytes. What the agent holds at rest is less, and after most operations more."""
+
+
+def has_grown() -> bool:
+    """Whether this process holds more memory than an agent at rest needs."""
+    resident = int(Path("/proc/self/statm").read_text().split()[1])
+    return resident * resource.getpagesize() > GROWN
 
 
 def give_memory_back() -> None:

@@ -26,8 +26,11 @@ def agent(log_level: str | None, config: ConfigChoice) -> None:
     try again what it had given up. `status` shows what it is at.
     """
     from flexnode.agent.assemble import open_agent
+    from flexnode.host import begin_anew
 
     require_root("agent")
     level = (log_level or "").lower()
     with open_agent(config.load, config.path, environ=os.environ, stream=sys.stderr, level=level) as daemon:
-        daemon.run()
+        anew = daemon.run()
+    if anew:
+        begin_anew()  # what it held, locks among it, was given back with the block above

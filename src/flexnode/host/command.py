@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 from flexnode.errors import CommandError
 
@@ -83,3 +85,8 @@ def run(command: Command) -> Completed:
             hint="its own words say why; mend that, and try again",
         )
     return completed
+
+
+def begin_anew() -> NoReturn:
+    """Put this program in its own place: the same process, by the words that it was started with."""
+    os.execv(sys.executable, sys.orig_argv)  # noqa: S606 (there is no shell, nor wanted)

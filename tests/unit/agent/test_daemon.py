@@ -670,7 +670,30 @@ class TestTroubleOfItsOwn:
             world.clock.sleep(seconds)
 
         world.bell.wait = wait  # type: ignore[method-assign]
-        world.agent.run()
+        assert not world.agent.run()
         assert len(waits) == 3
         assert max(waits) <= 60
         assert world.status.healthy
+
+    def test_grown_by_its_work_it_begins_anew_once_and_goes_on_as_it_was(self, world: World) -> None:
+        waits: list[float] = []
+
+        def wait(seconds: float, _sources: object = ()) -> None:
+            waits.append(seconds)
+            world.bell.stop = True
+
+        world.agent.has_grown = lambda: True
+        world.bell.wait = wait  # type: ignore[method-assign]
+        assert world.agent.run()
+        assert waits == []
+        assert world.status.healthy
+        assert world.work.asked == ["bootstrap"]
+        generation = world.state.current
+
+        world.boot()
+        world.agent.has_grown = lambda: True
+        world.bell.wait = wait  # type: ignore[method-assign]
+        assert not world.agent.run(), "what it holds without any work is what it needs"
+        assert waits
+        assert world.state.current == generation
+        assert set(world.work.asked) <= {"check"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,20 @@ def test_a_file_that_is_no_program_of_this_machine_is_a_failure_and_no_crash(tmp
     assert caught(Command(argv=(str(file),))).code == "host/command-refused"
     file.chmod(0o755)
     assert caught(Command(argv=(str(file),))).code == "host/command-refused"
+
+
+ANEW = """\
+import os, sys
+from flexnode.host import begin_anew
+print(os.getpid(), sys.argv[1:], flush=True)
+if not os.environ.get("AGAIN"):
+    os.environ["AGAIN"] = "yes"
+    begin_anew()
+"""
+
+
+def test_who_begins_anew_is_the_same_process_with_the_same_words() -> None:
+    done = run(Command(argv=(sys.executable, "-c", ANEW, "agent", "--log-level", "debug")))
+    first, second = done.text.splitlines()
+    assert first == second
+    assert first.endswith("['agent', '--log-level', 'debug']")
