@@ -13,6 +13,7 @@ from flexlab.testing import LabUnderTest, Machine
 from vm.nodes import (
     PROGRAM,
     clear_cluster,
+    install,
     invocation,
     is_ready,
     join,
@@ -46,6 +47,15 @@ def node(make_machine: Callable[..., Machine], session_lab: LabUnderTest) -> Ite
     """A machine that its agent has joined."""
     one = make_machine("edge1")
     join(one, session_lab)
+    yield one
+    clear_cluster(session_lab)
+
+
+@pytest.fixture
+def prepared(make_machine: Callable[..., Machine], session_lab: LabUnderTest) -> Iterator[Machine]:
+    """A machine with the program and its configuration, and nothing run yet."""
+    one = make_machine("edge1")
+    install(one, session_lab)
     yield one
     clear_cluster(session_lab)
 
@@ -209,6 +219,24 @@ def test_of_two_at_once_one_works_and_the_other_says_busy(node: Machine) -> None
     # Which of them comes first is for the processor to say; the change keeps that one at work for long.
     assert sorted(node.sh(script, timeout=900).split()) == ["0", "75"]
     assert "busy" in node.sh("cat /root/first.log /root/second.log")
+
+
+def test_a_bootstrap_that_is_asked_to_end_does_so_in_order_and_is_gone_on_with(
+    prepared: Machine, session_lab: LabUnderTest
+) -> None:
+    """While it waits for the node to become Ready, which is where it spends most of its time."""
+    script = f"""
+        {PROGRAM} bootstrap >/root/first.log 2>&1 & first=$!
+        until systemctl -q is-active kubelet; do kill -0 $first || exit 1; done
+        kill -TERM $first
+        wait $first; echo $?"""
+    assert prepared.sh(script, timeout=600).strip() == "75"
+    said = prepared.sh("cat /root/first.log")
+    assert "stopping at the next safe point" in said
+    assert "generation/stopped" in said
+    assert verb(prepared, "bootstrap")["result"] == "confirmed"
+    assert is_ready(session_lab, prepared.node.name)
+    assert verb(prepared, "plan")["changes"] == []
 
 
 def test_the_agent_at_rest_is_small(node: Machine, session_lab: LabUnderTest) -> None:
