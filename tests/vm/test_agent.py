@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from flexlab import handmade, machine
+from flexlab import handmade, machine, node_agent
 from flexlab.model import API_PORT, DOMAIN
 from flexlab.testing import LabUnderTest, Machine
 from vm.nodes import (
@@ -19,6 +19,7 @@ from vm.nodes import (
     join,
     node_object,
     set_config,
+    terminal_of,
     verb,
     wait_until,
 )
@@ -28,6 +29,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.full, pytest.mark.timeout(1800)]
 PORT = 9000
 ACTIVATING = 3  # what `systemctl is-active` ends with
 LOGIN = "/etc/kubernetes/kubelet.conf"
+JOURNAL = "/var/lib/aks-flex-node/journal"
 CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
 # A program on the node that speaks to a pod once a second over one connection, and counts the answers.
@@ -237,6 +239,27 @@ def test_a_bootstrap_that_is_asked_to_end_does_so_in_order_and_is_gone_on_with(
     assert verb(prepared, "bootstrap")["result"] == "confirmed"
     assert is_ready(session_lab, prepared.node.name)
     assert verb(prepared, "plan")["changes"] == []
+
+
+def test_an_agent_that_is_stopped_in_the_middle_goes_on_when_it_is_started(
+    prepared: Machine, session_lab: LabUnderTest
+) -> None:
+    unit = f"{PROGRAM}-agent"
+    prepared.sh(
+        f"systemctl start {unit}; until [ $(wc -l <{JOURNAL}) -ge 40 ] 2>/dev/null; do sleep 0.1; done",
+        timeout=300,
+    )
+    prepared.sh(f"systemctl stop {unit}", timeout=180)
+    show = f"systemctl show {unit} -p Result -p ExecMainStatus -p ActiveState"
+    assert set(prepared.sh(show).split()) == {"Result=success", "ExecMainStatus=0", "ActiveState=inactive"}
+    assert not (verb(prepared, "status")["state"] or {}).get("current")
+    assert "nothing is half done" in prepared.sh(f"journalctl -u {unit}")
+    assert session_lab.kubectl("get", "nodes", "-o", "name").strip() == ""
+
+    prepared.sh(f"systemctl start {unit}")
+    terminal = terminal_of(prepared)
+    node_agent.wait_until_ready(terminal, session_lab.parts, session_lab.clock, timeout=600)
+    wait_until("confirmed", lambda: bool(current(prepared)), session_lab.clock, timeout=180)
 
 
 def test_the_agent_at_rest_is_small(node: Machine, session_lab: LabUnderTest) -> None:
