@@ -46,6 +46,7 @@ def test_containerd_takes_every_setting_of_its_configuration(kubernetes: str, tm
         assert is_within(wanted, found), case
 
 
+@pytest.mark.full
 def test_kubelet_takes_every_setting_of_its_configuration(
     stock_machine: Machine, session_lab: LabUnderTest
 ) -> None:
