@@ -117,7 +117,6 @@ def logs(lab: Lab, process_name: str | None, lines: int) -> None:
 
 @click.command(
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    add_help_option=False,
     short_help="Run kubectl against the lab's cluster.",
 )
 @with_lab

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from binascii import Error as NotBase64
 
 from flexnode.config.rules import Wrong
 
@@ -26,7 +25,7 @@ def check_certificates(text: str) -> Wrong | None:
             return Wrong(f"holds a {label.lower()}", hint="only certificates belong here")
         try:
             der = b64decode("".join(body.split()), validate=True)
-        except NotBase64:
+        except ValueError:  # letters that base64 does not have, of whatever alphabet
             return Wrong("holds a certificate whose base64 is damaged")
         if not _is_certificate(der):
             return Wrong("holds a certificate that is damaged or cut off")

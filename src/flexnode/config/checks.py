@@ -60,7 +60,8 @@ def _check_pulls(data: Mapping[str, Any]) -> Iterator[Found]:
     if kubelet["serializeImagePulls"] and parallel > 1:
         path = ("kubelet", "maxParallelImagePulls")
         yield path, "contradicts serializeImagePulls, which allows one at a time", str(parallel), "drop one"
-    providers = [provider["name"] for provider in kubelet.get("credentialProviders", ())]
+    # One without a name was told already.
+    providers = [each["name"] for each in kubelet.get("credentialProviders", ()) if "name" in each]
     for name in sorted({name for name in providers if providers.count(name) > 1}):
         yield ("kubelet", "credentialProviders"), "names a provider twice", show_value(name), ""
 

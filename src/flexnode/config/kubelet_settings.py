@@ -31,7 +31,7 @@ _PROVIDER = Section(
     about="A program that kubelet asks for the credentials of image registries.",
     required=("name", "binary", "matchImages"),
     fields={
-        "name": Setting(type=texts.MODULE, about="Its name, unique among them.", effect=Effect.KUBELET),
+        "name": Setting(type=texts.PROGRAM, about="Its name, unique among them.", effect=Effect.KUBELET),
         "binary": Setting(
             type=texts.PATH, about="The program on the machine; it is not installed.", effect=Effect.KUBELET
         ),

@@ -188,6 +188,12 @@ MODULE = Text(
     hint="leave out the path and .ko",
     examples=("nf_conntrack", "dm-crypt"),
 )
+PROGRAM = Text(
+    words="the name of a program",
+    pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}",
+    hint="leave out the path",
+    examples=("acr-credential-provider",),
+)
 FEATURE = Text(
     words="the name of a feature gate", pattern=r"[A-Z][A-Za-z0-9]*", examples=("KubeletCrashLoopBackOffMax",)
 )

@@ -63,7 +63,7 @@ class Text:
     def decode(self, value: object, at: Path, report: Report) -> Any:
         if not isinstance(value, str):
             hint = self.hint
-            if isinstance(value, bool | int | float):
+            if isinstance(value, bool | int | float) and self.find_fault(show_value(value)) is None:
                 hint = f'write it in quotes: "{show_value(value)}"'
             report.add(at, f"is not {self.words}", value=show_value(value), hint=hint)
             return WRONG

@@ -251,3 +251,12 @@ def test_an_old_document_is_completed_by_new_drop_ins(tmp_path: Path) -> None:
     assert resolved.spec.kubelet.pod_pids_limit == 500
     assert resolved.spec.identity.labels == {"example.com/rack": "17", "a": "b"}
     assert len(resolved.warnings) == 4
+
+
+@pytest.mark.parametrize("provider", [{}, {"name": 7}])
+def test_a_provider_without_a_usable_name_is_told_and_no_defect(
+    provider: dict[str, Any], tmp_path: Path
+) -> None:
+    write(tmp_path / "config.json", {**HEADER, "kubelet": {"credentialProviders": [provider]}})
+    (named, *_) = problems(tmp_path)
+    assert "kubelet.credentialProviders[0].name" in named
