@@ -15,6 +15,9 @@ from flexlab.parts import Parts
 Object = dict[str, Any]
 
 KUBE_PROXY = "kube-proxy"
+CLUSTER_CA = "/etc/kubernetes/pki/ca.crt"
+"""Where `kubeadm join` puts it on a node."""
+
 NODE_GROUP = "system:bootstrappers:kubeadm:default-node-token"
 
 
@@ -70,7 +73,13 @@ def _render_kubeadm_config(lab: Lab, parts: Parts) -> bytes:
         # Named, so that kubeadm looks for neither on the machine that the lab runs on.
         "nodeRegistration": {"name": "lab", "criSocket": "unix:///run/containerd/containerd.sock"},
     }
-    return "\n---\n".join(json.dumps(document) for document in (init, cluster)).encode()
+    kubelet = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        # Else kubeadm tells every node to look for the CA where the lab keeps its own.
+        "authentication": {"x509": {"clientCAFile": CLUSTER_CA}},
+    }
+    return "\n---\n".join(json.dumps(document) for document in (init, cluster, kubelet)).encode()
 
 
 def _kube_proxy(image: str) -> list[Object]:
